@@ -135,8 +135,10 @@ def _of_tool(server: Server, tool: Tool) -> Learned:
         return Learned(tool, calls, reason=str(reason))
     shown = server.settings.folder.shown if server.settings.folder is not None else copy
     if exercise is None or not exercise.successes:
-        last = call.with_others[-1].reply
-        return Learned(tool, calls, reason=shown(f"refuses: {said(last)[0] or last}"))
+        nearest, last = exercise and exercise.nearest, call.with_others[-1].reply
+        answer = nearest.answer if nearest else said(last)[0] or str(last)
+        lacks = f"lacks {nearest.lacks}: " if nearest and nearest.lacks else ""
+        return Learned(tool, calls, reason=shown(f"{lacks}{answer}" if lacks else f"refuses: {answer}"))
     is_new = call.arguments != server.arguments.plainest(tool)
     return Learned(tool, calls, True, shown(call.arguments), is_new, exercise.origins)
 

@@ -21,9 +21,12 @@ from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.settings import OPEN_WORLD_CALLS
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.verdicts import Cause
+from mcp_conformance.world.nearest import Nearest
 
 WIDTH = 110
 MAX_NAMES = 12
+MAX_NEAREST, MAX_ANSWER = 3, 160
+"""Of how many tools that never worked the nearest call is shown, and how much of its answer."""
 LEAST_SECONDS = 0.05  # less is shown as 0.0
 NONE = ToolExercise()
 
@@ -248,7 +251,13 @@ def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> It
     failing = [tool for tool in failing if tool not in unreached]
     if failing:
         shown = first_names([f"{named(tool, 40)} (0 of {exercise[tool].calls})" for tool in failing])
-        yield f"no call succeeded: {shown}{_remedy(subject, failing)}"
+        nearest = {tool: one for tool in failing if (one := exercise[tool].nearest) is not None}
+        by_rank = sorted(nearest, key=lambda tool: nearest[tool].order, reverse=True)
+        first, *others = by_rank or [""]
+        remedy = _remedy(subject, {first: nearest[first]} if first else dict.fromkeys(failing))
+        yield f"no call succeeded: {shown}{remedy}"
+        for tool in others[: MAX_NEAREST - 1]:
+            yield f"the nearest call of {named(tool, 40)}: {_nearest(subject, tool, nearest[tool])}"
 
 
 def _spared_lines(exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
@@ -264,13 +273,27 @@ def _spared_lines(exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
         )
 
 
-def _remedy(subject: Subject, failing: list[str]) -> str:
-    """Return the option with which a user gives arguments that work, for the tool with the fewest of them."""
+def _remedy(subject: Subject, failing: Mapping[str, Nearest | None]) -> str:
+    """Return the option with which a user gives arguments that work: from the nearest call, or plain ones."""
+    for tool, nearest in failing.items():
+        if nearest is not None:
+            form = "; give arguments that work in this form" if nearest.has_arguments else "; for example"
+            return f"{form}: {_nearest(subject, tool, nearest)}"
     known = ((tool, _known_arguments(subject, tool)) for tool in failing)
-    options = [shell_line(["--example", f"{tool} {json.dumps(one)}"]) for tool, one in known if one]
-    return (
-        f"; give arguments that work in this form: {shorten(min(options, key=len), 300)}" if options else ""
-    )
+    said = [
+        shorten(shell_line(["--example", f"{tool} {json.dumps(one)}"]), 300) for tool, one in known if one
+    ]
+    return f"; give arguments that work in this form: {min(said, key=len)}" if said else ""
+
+
+def _nearest(subject: Subject, tool: str, nearest: Nearest) -> str:
+    """Return the arguments of the call that came nearest, its answer, and what it seems to lack."""
+    redact = subject.settings.redaction
+    words = ["--example", f"{tool} {redact(nearest.arguments)}"]
+    option = shell_line(words) if nearest.has_arguments else named(tool, 40)
+    answer = shorten(redact(nearest.answer).strip(), MAX_ANSWER) or "nothing"
+    lacks = f"; it seems to lack {shorten(redact(nearest.lacks), MAX_ANSWER)}" if nearest.lacks else ""
+    return f"{shorten(option, 300)}, which got {json.dumps(answer, ensure_ascii=False)}{lacks}"
 
 
 def _known_arguments(subject: Subject, name: str) -> Any:

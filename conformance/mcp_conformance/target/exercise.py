@@ -11,10 +11,12 @@ from typing import Any, Self
 
 from mcp_conformance.client.refusals import asks_client, complaint_about_network
 from mcp_conformance.client.reply import Closed, Reply
-from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.world.members import members_of
+from mcp_conformance.world.nearest import Nearest, nearest_of, rank_of
 from mcp_conformance.world.success import is_success, kind_of
+from mcp_conformance.world.world import World
 
 MADE_UP, NEEDS_NONE = "made up", "no arguments needed"
 """Where arguments come from that nothing is known of, and those of a tool that has no members to fill in."""
@@ -35,7 +37,8 @@ class ToolExercise:
     ``known`` count the successes of each kind of answer (a digest of it), to arguments without a known value
     and to those with one.  ``origins_of`` are where the arguments of a kind came from.  ``left_out`` counts
     the calls that the fuzzer did not make, as each would get the same refusal; ``saved_seconds`` is an
-    estimate of what they would have taken.  ``complaint`` are the words by which it reaches no host.
+    estimate of what they would have taken.  ``complaint`` are the words by which it reaches no host,
+    ``nearest`` is the call that came nearest to success while none succeeded.
     """
 
     calls: int = 0
@@ -48,6 +51,7 @@ class ToolExercise:
     left_out: int = 0
     saved_seconds: float = 0.0
     complaint: str = ""
+    nearest: Nearest | None = None
 
     @property
     def kinds(self) -> set[str]:
@@ -97,6 +101,8 @@ class ToolExercise:
         self.asks += other.asks
         self.obstacle = self.obstacle or other.obstacle
         self.complaint = self.complaint or other.complaint
+        both = (one for one in (self.nearest, other.nearest) if one is not None)
+        self.nearest = max(both, key=lambda one: one.rank, default=None)
         self.spare(other.left_out, other.saved_seconds)
         self.made_up.update(other.made_up)
         self.known.update(other.known)
@@ -109,17 +115,20 @@ class ToolExercise:
             [kind, self.made_up[kind], self.known[kind], sorted(origins)]
             for kind, origins in self.origins_of.items()
         ]
-        saved = [self.left_out, self.saved_seconds, self.complaint]
+        nearest = self.nearest.as_data() if self.nearest is not None else None
+        saved = [self.left_out, self.saved_seconds, self.complaint, nearest]
         return [self.calls, self.deaths, kinds, self.asks, self.obstacle, *saved]
 
     @classmethod
     def from_data(cls, data: Sequence[Any]) -> Self:
         """Return the counts that `as_data` wrote."""
-        calls, deaths, kinds, asks, obstacle, *saved = data
+        calls, deaths, kinds, asks, obstacle, left_out, seconds, complaint, kept = data
         made_up = Counter({kind: number for kind, number, _, _ in kinds if number})
         known = Counter({kind: number for kind, _, number, _ in kinds if number})
         origins_of = {kind: set(origins) for kind, _, _, origins in kinds}
-        return cls(calls, deaths, made_up, known, origins_of, asks, obstacle, *saved)
+        nearest = Nearest.from_data(kept) if kept is not None else None
+        saved = (left_out, seconds, complaint)
+        return cls(calls, deaths, made_up, known, origins_of, asks, obstacle, *saved, nearest)
 
 
 OriginsOf = Callable[[Tool, Any], Collection[str]]
@@ -133,6 +142,7 @@ class Exercise(Mapping[str, ToolExercise]):
         self._tools: dict[str, ToolExercise] = {}
         self._origins_of = origins_of
         self._needs_values: dict[str, bool] = {}
+        self._refusals: dict[str, dict[str, int]] = {}
 
     def __getitem__(self, name: str) -> ToolExercise:
         return self._tools[name]
@@ -158,6 +168,15 @@ class Exercise(Mapping[str, ToolExercise]):
         elif not one.complaint:
             one.complaint = complaint_about_network(reply)
 
+    def keep_nearest(self, call: Call, world: World) -> None:
+        """Keep a call of a tool that failed, if no call succeeded and none came nearer to that."""
+        one = self._tools.get(call.tool.name)
+        if one is None or one.successes:
+            return
+        rank = rank_of(call, world, self._refusals.setdefault(call.tool.name, {}))
+        if one.nearest is None or rank > one.nearest.rank:
+            one.nearest = nearest_of(call, rank, world) or one.nearest
+
     def count_fetch(self, tool: Tool, reply: Reply, arguments: Any) -> None:
         """Count the fetch of a prompt or a template's resource, which is taken for a tool."""
         one = self._tools.setdefault(tool.name, ToolExercise())
@@ -172,6 +191,7 @@ class Exercise(Mapping[str, ToolExercise]):
     def _succeed(self, tool: Tool, reply: Reply, arguments: Any) -> None:
         known = self._origins_of(tool, arguments)
         origins = known or (MADE_UP if self._has_members(tool) else NEEDS_NONE,)
+        self._tools[tool.name].nearest = None
         self._tools[tool.name].succeed(kind_of(reply, arguments), origins, is_known=bool(known))
 
     def spare(self, tool: str, calls: int, seconds: float) -> None:

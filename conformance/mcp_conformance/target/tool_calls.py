@@ -281,6 +281,7 @@ class ToolCalls:
         if call.reply.fault is not None and not isinstance(call.reply.fault, Closed | Unread):
             self._silent += 1
         self.exercise.count(call.tool, call.reply)
+        self.exercise.keep_nearest(call, self._world)
         if self._is_first_process:
             self._preparation.note(call)
 

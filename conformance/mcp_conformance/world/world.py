@@ -253,7 +253,8 @@ class World:
         self.given_up.clear()
 
     def meet(self, tools: Sequence[Tool]) -> None:
-        """Learn what an earlier run has kept of the tools of the server: of these, and no others."""
+        """Learn the names of the server's tools, and what an earlier run has kept of these, and no others."""
+        self.names.update(tool.name for tool in tools)
         if self._kept is not None:
             self._kept.meet(tools)
             self.recall(tools)
