@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mcp_conformance.client.refusals import NO_SUCH_NAME, refused_as_unknown, same_refusal
@@ -150,6 +152,17 @@ def test_an_argument_that_is_an_object_is_refused(server, session):
             expect_error(reply)
 
 
+@pytest.mark.requirement("prompts.get.arguments-substituted")
+@pytest.mark.capability("prompts")
+def test_arguments_are_put_into_a_prompt(server):
+    given = [reply for reply in server.prompts() if reply.value is not None and arguments_of(reply)]
+    for reply in require_some(given, skip="no prompt with arguments could be fetched"):
+        left = placeholders(reply, "\n".join(message_texts(reply)))
+        if left:
+            expected = f"the values of {', '.join(left)}"
+            raise Finding(expected, f"the names in braces: {reply}", reply.lines)
+
+
 @pytest.mark.requirement("prompts.get.arguments-optional")
 @pytest.mark.capability("prompts")
 def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
@@ -226,3 +239,23 @@ def gettable_prompts(server):
 
 def params_of(reply):
     return reply.request.message["params"]
+
+
+def arguments_of(reply):
+    """Return the arguments with which a prompt was fetched."""
+    return reply.request.message["params"].get("arguments") or {}
+
+
+def message_texts(reply):
+    """Return the texts of the messages of a prompt."""
+    messages = [message for array in members([reply.value], "messages") for message in array.each()]
+    return [text.json for text in members(members(messages, "content"), "text") if text.is_a(str)]
+
+
+def placeholders(reply, text):
+    """Return the arguments of a prompt whose names stand in braces in its text, which lacks their values."""
+    return [
+        name
+        for name, value in arguments_of(reply).items()
+        if re.search(rf"\{{\s*{re.escape(name)}\s*\}}", text) and not (value and value in text)
+    ]

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 
+from mcp_conformance.client.exceptions import caught_exception, never_awaited
 from mcp_conformance.client.refusals import (
     NO_SUCH_NAME,
     asks_client,
@@ -27,6 +28,7 @@ from mcp_conformance.expect import (
     skip,
 )
 from mcp_conformance.fuzzing.oracles import defect_of_error, refuses_shape, tool_bug
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import Value, members
@@ -332,6 +334,27 @@ def test_valid_arguments_give_a_tool_result(server, call, revision):
             raise Finding(expected, str(reply), reply.lines, defect=defect_of_error(reply))
 
 
+@pytest.mark.requirement("tools.call.execution-error-as-result")
+def test_an_exception_is_not_reported_as_a_success(server, call):
+    require_served(server, "tools/call")
+    for one in require_some(successes(server, call), skip="no call with valid arguments gave a result"):
+        words = caught_exception(one.reply)
+        if words and refuses_in_words(one.reply) and words not in show(one.arguments):
+            got = f"{show(one.arguments, MAX_ARGUMENTS)}: {one.reply}"
+            expected = "a tool result that reports the failure (isError true)"
+            raise Finding(expected, got, one.reply.lines, defect=Defect.MISLEADS)
+
+
+@pytest.mark.requirement("tools.call.awaited")
+def test_a_result_has_been_awaited(server, call):
+    require_served(server, "tools/call")
+    for one in require_some(successes(server, call), skip="no call with valid arguments gave a result"):
+        text = never_awaited(one.reply)
+        if text and text not in show(one.arguments):
+            got = f"{show(one.arguments, MAX_ARGUMENTS)}: {text}, which nothing has awaited"
+            raise Finding("the result of the tool", got, one.reply.lines)
+
+
 @pytest.mark.requirement("tools.call.no-exception", "tools.call.schema-honest")
 def test_valid_arguments_raise_no_exception(server, call, revision):
     bugs, calls = {}, answered_calls(server, call)
@@ -368,6 +391,11 @@ def answered_calls(server, call):
     for one in survived:
         require_answer(one.reply)
     return survived
+
+
+def successes(server, call):
+    """Return the calls with valid arguments that gave a result which reports no failure."""
+    return [one for one in answered_calls(server, call) if succeeded(one.reply) is not None]
 
 
 def succeeded(reply):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.expect import expect_result, require_answer, skip
+from mcp_conformance.scenarios.list_changes import MAX_NAMES, NOTIFICATION_SECONDS
 from mcp_conformance.scenarios.list_stability import (
     NO_ARGUMENTS_FORMS,
+    complete_listing,
     expect_items,
     expect_list_answered,
     expect_same_after_reads,
@@ -20,11 +22,24 @@ from mcp_conformance.scenarios.list_stability import (
 )
 from mcp_conformance.verdicts import Finding
 
+CHANGED = "notifications/tools/list_changed"
+
 
 @pytest.mark.requirement("tools.list.answered")
 @pytest.mark.capability("tools")
 def test_declared_tools_are_listed(server, session):
     expect_list_answered(server, session, "tools/list")
+
+
+@pytest.mark.requirement("tools.list.complete-at-first")
+@pytest.mark.capability("tools")
+def test_the_first_list_has_all_tools(server):
+    require_tools(server)
+    late = tools_listed_late(server)
+    if late is not None:
+        first, names = late
+        got = f"{len(first.identifiers())} in the first and {len(names)} more in the next: {shortened(names)}"
+        raise Finding("all tools in the first tools/list", got, first.replies[0].lines)
 
 
 @pytest.mark.requirement("tools.list.result-shape")
@@ -81,6 +96,32 @@ def test_a_list_of_tools_changes_not_by_being_fetched(server):
 @pytest.mark.requirement("tools.list.deterministic-order")
 def test_the_tools_come_in_the_same_order_each_time(server):
     expect_same_order(server, "tools/list")
+
+
+def tools_listed_late(server):
+    """Return the first list of a fresh process and the tools that only its next one has; None if none are.
+
+    A process is started only if the first process has listed tools late too.
+    """
+    listed = server.listing("tools/list")
+    if server.surface.left_out or not missing({tool.name for tool in server.tools}, listed):
+        return None
+    with server.fresh("the first list of tools") as session:
+        first, second = (complete_listing(session, "tools/list") for _ in range(2))
+        names = missing({*first.identifiers()}, second)
+        session.wait_for(lambda: session.received.notifications(CHANGED), NOTIFICATION_SECONDS)
+        is_announced = bool(session.received.notifications(CHANGED))
+    return (first, names) if names and not is_announced else None
+
+
+def missing(names, listing):
+    """Return the tools of a list that are not among these names."""
+    return sorted({*listing.identifiers()} - names) if listing.is_complete else []
+
+
+def shortened(names):
+    """Return the first of some names."""
+    return ", ".join([*names[:MAX_NAMES], *(["..."] if len(names) > MAX_NAMES else [])])
 
 
 def require_tools(server):

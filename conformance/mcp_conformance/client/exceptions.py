@@ -1,4 +1,4 @@
-"""Tool errors that are not refusals: texts of exceptions that nobody expected, and of schema validators."""
+"""Texts of tool results that no author wrote: of exceptions, of schema validators, of what is not awaited."""
 
 from __future__ import annotations
 
@@ -46,11 +46,25 @@ UNEXPECTED = re.compile(
 Left out is what an evaluator or a parser may say of its input: names that are not defined, syntax,
 conversions of text, division by zero.
 """
+MAX_CAUGHT = 300
+"""How many characters of a text may hold the words of a failure and of its exception."""
 VALIDATOR = re.compile(
     r"\b\d+ validation errors? for \w+"
     r"|\"code\": ?\"(?:invalid_type|invalid_string|invalid_format|unrecognized_keys|too_small|too_big)\""
 )
 """What validators say of arguments: pydantic, zod."""
+
+
+CAUGHT = re.compile(
+    rf"\A\W*(?:error|exception|failed|failure)\b[^:\n]{{0,100}}: (?:{OF_PYTHON})\Z", re.IGNORECASE
+)
+"""A whole message of Python's, after an author's own words for a failure."""
+UNAWAITED = re.compile(
+    r"<(?:coroutine|async_generator) object \S+ at 0x[0-9A-Fa-f]+>"
+    r"|<(?:Future|Task) pending\b.*>|\[object (?:Promise|AsyncGenerator)\]",
+    re.DOTALL,
+)
+"""What Python and JavaScript write in place of a value that has still to be awaited."""
 
 
 def unexpected_exception(reply: Reply) -> str:
@@ -68,3 +82,19 @@ def _found(words: re.Pattern[str], reply: Reply) -> str:
         if found := words.search(text.strip()):
             return found[0]
     return ""
+
+
+def caught_exception(reply: Reply) -> str:
+    """Return the words of a runtime in the first text of a result without ``isError``; empty if none.
+
+    Whether the text says that something failed is asked elsewhere (`refuses_in_words`).
+    """
+    text = "" if reply.is_tool_error else next(iter(reply.texts), "").strip()
+    found = UNEXPECTED.search(text[:MAX_CAUGHT]) or CAUGHT.search(text[:MAX_CAUGHT])
+    return found[0] if found else ""
+
+
+def never_awaited(reply: Reply) -> str:
+    """Return the text of a result that stands for a coroutine or a promise; empty if there is none."""
+    texts = (text.strip() for text in reply.texts)
+    return next((text for text in texts if UNAWAITED.fullmatch(text)), "")
