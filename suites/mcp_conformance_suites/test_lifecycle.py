@@ -19,7 +19,6 @@ from mcp_conformance.expect import (
     require_some,
     skip,
 )
-from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import Kind, kind, show
 from mcp_conformance.protocol.methods import FEATURES
@@ -29,6 +28,7 @@ from mcp_conformance.scenarios.lifecycle import (
     NEW,
     OLD,
     PROPOSABLE,
+    SHUTS_CLIENTS_OUT,
     delay_initialized,
     early_requests,
     initialize_after_ping,
@@ -116,7 +116,7 @@ def test_an_unknown_revision_gets_a_counter_offer(server, proposed):
     offered, reply = offer(server, proposed), server.proposed(proposed)
     if offered not in revisions.KNOWN:
         expected, disputed = "a result with another revision", reply.error is not None
-        defect = Defect.NEVER_WORKS if disputed else None  # every newer client is refused
+        defect = SHUTS_CLIENTS_OUT if disputed else None
         raise Finding(expected, answer_of(reply), reply.lines, advisory=disputed, defect=defect)
 
 

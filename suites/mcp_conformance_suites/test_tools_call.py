@@ -27,8 +27,7 @@ from mcp_conformance.expect import (
     require_some,
     skip,
 )
-from mcp_conformance.fuzzing.oracles import defect_of_error, refuses_shape, tool_bug
-from mcp_conformance.outcome import Defect
+from mcp_conformance.fuzzing.oracles import FAILURE_AS_SUCCESS, defect_of_error, refuses_shape, tool_bug
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import Value, members
@@ -342,7 +341,7 @@ def test_an_exception_is_not_reported_as_a_success(server, call):
         if words and refuses_in_words(one.reply) and words not in show(one.arguments):
             got = f"{show(one.arguments, MAX_ARGUMENTS)}: {one.reply}"
             expected = "a tool result that reports the failure (isError true)"
-            raise Finding(expected, got, one.reply.lines, defect=Defect.MISLEADS)
+            raise Finding(expected, got, one.reply.lines, defect=FAILURE_AS_SUCCESS)
 
 
 @pytest.mark.requirement("tools.call.awaited")

@@ -169,6 +169,10 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     return failure or bug
 
 
+FAILURE_AS_SUCCESS = Defect.MISLEADS
+"""The defect of a result that says it failed, and does not report it."""
+
+
 def defect_of_error(reply: Reply) -> Defect | None:
     """Return the defect that an error after valid arguments shows by its code; a network may be missing.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol import revisions
 from mcp_conformance.scenarios.client_features import FULL_CLIENT, answers_for
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
@@ -18,6 +19,8 @@ OLD, NEW = "1999-01-01", "2099-01-01"
 """Revisions that do not exist."""
 UNKNOWN = "org.example/unknown"
 UNKNOWN_CAPABILITIES: dict[str, Any] = {UNKNOWN: {}, "experimental": {UNKNOWN: {}}}
+SHUTS_CLIENTS_OUT = Defect.NEVER_WORKS
+"""The defect of a server that refuses a revision of the future: newer clients propose theirs."""
 PROPOSABLE = revisions.HANDSHAKE[1:]
 
 

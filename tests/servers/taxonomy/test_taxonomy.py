@@ -4,6 +4,7 @@ The runs take four minutes, so they are left to the nightly.
 """
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from support.nightly import nightly
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
-import taxonomy
+taxonomy = import_module("taxonomy")
 
 ROWS = taxonomy.rows()
 SUBCATEGORIES = 27
@@ -30,7 +31,7 @@ def test_the_page_has_what_the_table_expects():
 
 def test_each_subcategory_has_a_fault_and_each_fault_a_server():
     assert len({row.part for row in ROWS}) == SUBCATEGORIES
-    assert len({row.says for row in ROWS}) == len(ROWS)
+    assert len({(row.part, row.says) for row in ROWS}) == len(ROWS)
     assert {row.name for row in ROWS if row.kind == "fault"} == FAULTS.keys()
     for row in ROWS:
         assert row.seen in taxonomy.SEEN, row
