@@ -6,10 +6,11 @@ import signal
 import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from mcp_conformance.survey.engine import Plan, cluster, survey
+from mcp_conformance.survey.engine import Plan, Progress, _is_done, cluster, survey
 from mcp_conformance.survey.examine import Examination
 from mcp_conformance.survey.prepare import DONE, installation_key
 from mcp_conformance.survey.results import Grade, Obstacle
@@ -89,6 +90,21 @@ def test_a_killed_worker_loses_nothing(client, tmp_path):
     assert len(lines) == len(results) == 2
     assert results["right"].grade == Grade.CONFORMS
     assert results["dead"].obstacle == Obstacle.SECRET
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 200_000, b"3"])
+def test_a_file_that_is_no_result_is_named_and_set_aside(content, tmp_path):
+    how, store, progress = plan(tmp_path), Store(str(tmp_path / "results")), Progress(1)
+    path = Path(how.path(store, DEAD))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    lines = []
+    assert list(store.results(lines.append)) == []
+    assert [line.startswith(f"{path} is not the result of a survey: ") for line in lines] == [True]
+    assert not _is_done(store, DEAD, how, progress)
+    assert [str(path) in note for note in progress.notes] == [True]
+    assert Path(f"{path}.unreadable").read_bytes() == content
+    assert not path.exists()
 
 
 def test_a_result_that_cannot_be_written_is_a_problem(client, tmp_path):

@@ -124,9 +124,85 @@ def test_a_target_that_cannot_be_used_is_named(members, reason):
     assert reason in str(error.value)
 
 
+INSTALLABLE = [
+    ("npm", "@example/weather", "1.2.3", ("mcp@1", "x@^1.2.0", "y@latest", "@a/b")),
+    ("npm", "JSONStream", "1.2.3-rc.1+a", ()),
+    ("pypi", "zope.interface", "2026.1.2rc1", ("mcp<2", "httpx[http2]>=0.27; python_version>'3'")),
+    ("pypi", "mcp[cli]", "1!2.0.post1", ()),
+]
+NO_NAMES = {
+    "pypi": (
+        "evil @ file:///x.tar.gz#",
+        "evil @ https://host.example/x.tar.gz#",
+        *["-r", "./x", "x/y", "x.zip", "a==1"],
+        "a;b",
+        "",
+    ),
+    "npm": ("--global", "../x", "a/b/c", "x.tgz", "file:x", "@a", "a@b", "\u212a", ""),
+}
+NO_VERSIONS = {
+    "pypi": ("", "1.0 --pre", "latest", "1.0\n-r x", "1.*", "file:///x", " 1"),
+    "npm": ("latest", "^1.0.0", "file:x", "1.0.0/..", "1.0.0 b", "../x", "1.0.0\n"),
+}
+NO_OTHERS = {
+    "pypi": ("--pre", "b @ file:///x", "./b", "b.whl", "git+https://h/b"),
+    "npm": ("--x", "b@file:c", "b@c/d", "b@npm:c", "x/y", "b@1.tgz", "b@./c", "b.tgz@1.0.0"),
+}
+GOOD_VERSION = {"pypi": "1.0", "npm": "1.0.0"}
+NOT_INSTALLABLE = [
+    *((one, name, GOOD_VERSION[one], ()) for one, names in NO_NAMES.items() for name in names),
+    *((one, "a", version, ()) for one, versions in NO_VERSIONS.items() for version in versions),
+    *((one, "a", GOOD_VERSION[one], (other,)) for one, others in NO_OTHERS.items() for other in others),
+]
+
+
+@pytest.mark.parametrize(("registry", "package", "version", "packages"), INSTALLABLE)
+def test_a_package_of_a_registry_can_be_installed(registry, package, version, packages):
+    Target("x", registry, package, version, packages).check()
+
+
+@pytest.mark.parametrize(("registry", "package", "version", "packages"), NOT_INSTALLABLE)
+def test_what_an_installer_would_build_or_obey_is_no_package(registry, package, version, packages):
+    with pytest.raises(BadTarget, match="x: "):
+        Target("x", registry, package, version, packages).check()
+
+
+WRONG_ENTRIES = [
+    ({"name": "bad", "packages": "all"}, "bad: its packages is not a list of objects"),
+    (
+        {"name": "bad", "packages": [package("npm", version="1.0.0", packageArguments="x")]},
+        "bad: its packageArguments is not",
+    ),
+    ({"name": "bad", "packages": [package("pypi", version="1", transport=3)]}, "bad: its transport is not"),
+    (
+        {"name": "bad", "packages": [package("pypi", version="1") | {"identifier": "x @ file:///y#"}]},
+        "bad: 'x @ file:///y#' is no name of a package at pypi",
+    ),
+    ({"server": 3}, "servers[0]: its server is not an object"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "line"), WRONG_ENTRIES)
+def test_a_wrong_entry_is_left_out_with_its_name(wrong, line, tmp_path):
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps({"servers": [wrong, entry("good", package("npm", version="1.0.0"))]}))
+    found = from_registry(path)
+    assert [one.name for one in found.targets] == ["good"]
+    assert [one.startswith(line) for one in found.left_out] == [True], found.left_out
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"servers": "x"}', '{"servers": [3]}', "3"])
+def test_what_is_no_answer_of_a_registry_is_said(text, tmp_path):
+    path = tmp_path / "answer.json"
+    path.write_text(text)
+    with pytest.raises(BadTarget, match="is not an answer of a registry: "):
+        from_registry(path)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        ("[" * 200_000, "nested too deeply"),
         ("{", "targets.jsonl: "),
         ("[]", "each line is a JSON object"),
         (f"{json.dumps(WEATHER)}\n" * 2, "several"),

@@ -61,7 +61,7 @@ def prefixes(names: Sequence[str]) -> dict[str, str]:
     """Return the prefix of each server's files; no two servers have the same."""
     found: dict[str, str] = {}
     for name in names:
-        plain = re.sub(r"[^\w.-]+", "_", name).strip(".") or "_"
+        plain = re.sub(r"[^\w.-]+", "_", name).strip(".").lstrip("-.") or "_"
         same = sum(1 for other in found.values() if other.lower().partition("~")[0] == plain.lower())
         found[name] = f"{plain}~{same + 1}" if same else plain
     return found

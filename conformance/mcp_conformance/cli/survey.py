@@ -63,6 +63,8 @@ def _run(options: argparse.Namespace) -> int:
     counts += [f"{progress.done_before} were done before"] if progress.done_before else []
     counts += [f"{len(progress.problems)} have no result"] if progress.problems else []
     print(f"\n{plural(progress.total, 'target')}: {', '.join(counts)}; {options.results}")  # noqa: T201
+    for note in progress.notes:
+        print(f"examined again: {note}", file=sys.stderr)  # noqa: T201
     for problem in progress.problems:
         print(f"no result: {problem}", file=sys.stderr)  # noqa: T201
     return 1 if progress.problems else 0
@@ -70,6 +72,10 @@ def _run(options: argparse.Namespace) -> int:
 
 def _print_line(done: int, total: int, text: str) -> None:
     print(f"[{done} of {total}] {text}", flush=True)  # noqa: T201
+
+
+def _print_unreadable(line: str) -> None:
+    print(f"left out: {line}", file=sys.stderr)  # noqa: T201
 
 
 def _targets(options: argparse.Namespace) -> int:
@@ -90,7 +96,7 @@ def _table(options: argparse.Namespace) -> int:
     from mcp_conformance.survey.markdown import render, unexplained  # noqa: PLC0415
     from mcp_conformance.survey.store import Store  # noqa: PLC0415
 
-    results = list(Store(options.results).results())
+    results = list(Store(options.results).results(_print_unreadable))
     notes = read_notes(options.notes) if options.notes else {}
     print(render(results, notes), end="")  # noqa: T201
     problems = list(unexplained(results, notes)) if options.notes else []
@@ -104,7 +110,7 @@ def _site(options: argparse.Namespace) -> int:
     from mcp_conformance.survey.site import write_site  # noqa: PLC0415
     from mcp_conformance.survey.store import Store  # noqa: PLC0415
 
-    write_site(Store(options.results).results(), options.folder)
+    write_site(Store(options.results).results(_print_unreadable), options.folder)
     print(options.folder / "index.html")  # noqa: T201
     return 0
 
@@ -114,7 +120,7 @@ def _diff(options: argparse.Namespace) -> int:
     from mcp_conformance.survey.diff import differences, render  # noqa: PLC0415
     from mcp_conformance.survey.store import Store  # noqa: PLC0415
 
-    found = differences(Store(options.old).results(), Store(options.new).results())
+    found = differences(*(Store(one).results(_print_unreadable) for one in (options.old, options.new)))
     print(render(found))  # noqa: T201
     return found.status
 

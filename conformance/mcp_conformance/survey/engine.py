@@ -49,12 +49,13 @@ class Plan:
 
 @dataclass
 class Progress:
-    """How far a survey is: the number of targets with each grade, and what could not be written."""
+    """How far a survey is: the number of targets with each grade, what could not be written, and notes."""
 
     total: int
     done_before: int = 0
     grades: Counter[Grade] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 class NoCluster(Exception):  # noqa: N818  (its message is what the user reads)
@@ -93,7 +94,7 @@ def survey(
     ``report`` is called for each that is done, with the number of those, of all, and a line.
     """
     store, progress = Store(plan.results), Progress(len(targets))
-    waiting = [target for target in targets if not _is_done(store, target, plan)]
+    waiting = [target for target in targets if not _is_done(store, target, plan, progress)]
     progress.done_before = len(targets) - len(waiting)
     futures = _submitted(client, waiting, plan)
     for future in as_completed(futures):
@@ -108,12 +109,20 @@ def survey(
     return progress
 
 
-def _is_done(store: Store, target: Target, plan: Plan) -> bool:
-    """Return whether a target has a result; one that was not judged is removed if the plan retries it."""
+def _is_done(store: Store, target: Target, plan: Plan, progress: Progress) -> bool:
+    """Return whether a target has a result; one that was not judged is removed if the plan retries it.
+
+    A file that cannot be read is set aside.
+    """
     path = plan.path(store, target)
     if not store.has(path):
         return False
-    is_again = plan.retries and store.read(path).grade is Grade.NOT_JUDGED
+    try:
+        result = store.read(path)
+    except ValueError as error:
+        progress.notes.append(f"{path} is no result ({error}): it is {store.set_aside(path)} now")
+        return False
+    is_again = plan.retries and result.grade is Grade.NOT_JUDGED
     if is_again:
         store.remove(path)
     return not is_again

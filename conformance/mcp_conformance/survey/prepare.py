@@ -79,9 +79,9 @@ def _commands(target: Target, folder: Path, *, scripts: bool) -> list[list[str]]
         wanted = [f"{target.package}@{target.version}", *target.packages]
         plain = [] if scripts else ["--ignore-scripts"]
         npm = shutil.which("npm") or "npm"
-        return [[npm, "install", "--no-audit", "--no-fund", *plain, "--prefix", str(folder), *wanted]]
+        return [[npm, "install", "--no-audit", "--no-fund", *plain, "--prefix", str(folder), "--", *wanted]]
     wanted = [f"{target.package}=={target.version}", *target.packages]
     wheels = ["--prefer-binary"] if scripts else ["--only-binary", ":all:"]
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    install = [str(python), "-m", "pip", "install", "-q", "--no-input", *wheels, *wanted]
+    install = [str(python), "-m", "pip", "install", "-q", "--no-input", *wheels, "--", *wanted]
     return [[sys.executable, "-m", "venv", str(folder)], install]

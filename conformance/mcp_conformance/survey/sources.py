@@ -31,16 +31,23 @@ def from_registry(path: Path) -> Found:
     """Return the latest version of each server in an answer to ``GET /v0/servers``.  Raises `BadTarget`."""
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))
-        entries = [_entry(one) for one in answer["servers"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadTarget(f"{path} is not an answer of a registry: {error!r}") from error
+        entries = _objects(answer, "servers")
+    except RecursionError as error:
+        raise BadTarget(f"{path} is not an answer of a registry: it is nested too deeply") from error
+    except (OSError, ValueError, TypeError) as error:
+        raise BadTarget(f"{path} is not an answer of a registry: {error}") from error
     targets: dict[str, Target] = {}
     left_out = []
-    for server, about in entries:
-        name = str(server.get("name"))
-        if about.get("isLatest") is False or about.get("status") in ("deleted", "deprecated"):
-            continue
-        target = _of_server(name, server)
+    for place, entry in enumerate(entries):
+        name = f"servers[{place}]"
+        try:
+            server, about = _entry(entry)
+            name = str(server.get("name", name))
+            if about.get("isLatest") is False or about.get("status") in ("deleted", "deprecated"):
+                continue
+            target = _of_server(name, server)
+        except (BadTarget, TypeError) as error:
+            target = str(error).removeprefix(f"{name}: ")
         if isinstance(target, Target):
             targets.setdefault(name, target)
         else:
@@ -50,21 +57,34 @@ def from_registry(path: Path) -> Found:
 
 def _entry(one: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return a server, and what the registry says about it; older answers have no ``server`` around it."""
-    server = one.get("server", one)
-    about = one.get("_meta", {}).get(OFFICIAL, {})
-    if not isinstance(server, dict):
-        raise TypeError("a server is not an object")
-    return server, about
+    about = _object(_object(one, "_meta"), OFFICIAL)
+    return (_object(one, "server") if "server" in one else one), about
+
+
+def _object(parent: Mapping[str, Any], member: str) -> Mapping[str, Any]:
+    """Return a member that is an object, an empty one if it is not there.  Raises `TypeError`."""
+    found = parent.get(member)
+    if not isinstance(found, dict | None):
+        raise TypeError(f"its {member} is not an object")
+    return found or {}
+
+
+def _objects(parent: Any, member: str) -> list[Mapping[str, Any]]:
+    """Return a member that is a list of objects, an empty one if it is not there.  Raises `TypeError`."""
+    found = parent.get(member) if isinstance(parent, dict) else parent
+    if not isinstance(found, list | None) or not all(isinstance(one, dict) for one in found or ()):
+        raise TypeError(f"its {member} is not a list of objects")
+    return found or []
 
 
 def _of_server(name: str, server: Mapping[str, Any]) -> Target | str:
     """Return the target for a server, or why there is none."""
-    packages = [one for one in server.get("packages") or () if isinstance(one, dict)]
+    packages = _objects(server, "packages")
     for package in packages:
-        is_stdio = (package.get("transport") or {}).get("type", "stdio") == "stdio"
+        is_stdio = _object(package, "transport").get("type", "stdio") == "stdio"
         if package.get("registryType") in INSTALLABLE and is_stdio:
             return _of_package(name, package, server)
-    remotes = [one.get("url") for one in server.get("remotes") or () if isinstance(one, dict)]
+    remotes = [one.get("url") for one in _objects(server, "remotes")]
     if url := next((one for one in remotes if isinstance(one, str)), ""):
         return Target(name, url=url)
     kinds = ", ".join(sorted({str(one.get("registryType")) for one in packages}))
@@ -75,10 +95,10 @@ def _of_package(name: str, package: Mapping[str, Any], server: Mapping[str, Any]
     version = package.get("version") or server.get("version")
     if not version:
         return "its package has no exact version"
-    variables = [one for one in package.get("environmentVariables") or () if isinstance(one, dict)]
+    variables = _objects(package, "environmentVariables")
     known = {str(one.get("name")): _value(one) for one in variables}
     wanted = [str(one.get("name")) for one in variables if one.get("isRequired") and one.get("isSecret")]
-    return Target(
+    target = Target(
         name,
         str(package["registryType"]),
         str(package.get("identifier")),
@@ -87,11 +107,13 @@ def _of_package(name: str, package: Mapping[str, Any], server: Mapping[str, Any]
         env={name: value for name, value in known.items() if value is not None and name not in wanted},
         secrets=tuple(name for name in wanted if known[name] is None),
     )
+    target.check()
+    return target
 
 
 def _arguments(package: Mapping[str, Any]) -> Iterator[str]:
     """Yield the words for the package's program: those that are fixed, have a default, or are required."""
-    for one in package.get("packageArguments") or ():
+    for one in _objects(package, "packageArguments"):
         value = _value(one)
         if one.get("type") == "named" and (value is not None or one.get("isRequired")):
             yield str(one.get("name"))
@@ -106,8 +128,9 @@ def _value(one: Mapping[str, Any]) -> str | None:
             return str(one[member])
     if not one.get("isRequired") or one.get("isSecret"):
         return None
-    choices = one.get("choices") or [SAMPLES.get(str(one.get("format")), "example")]
-    return str(choices[0])
+    choices = one.get("choices")
+    sample = SAMPLES.get(str(one.get("format")), "example")
+    return str(choices[0]) if isinstance(choices, list) and choices else sample
 
 
 def from_config(path: Path) -> Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 
 import fsspec
@@ -25,7 +25,7 @@ class Store:
         """Return where the result of a target with one version of this tool and its options is kept."""
         text = json.dumps([target.shown.digest, *options])
         digest = blake2b(text.encode(), digest_size=6).hexdigest()
-        name = re.sub(r"[^A-Za-z0-9._-]+", "_", target.name)[:80]
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", target.name)[:80].lstrip("-.")
         return f"{self._root}/{tool_version}/{name}-{digest}.json"
 
     def has(self, path: str) -> bool:
@@ -52,13 +52,27 @@ class Store:
 
     def read(self, path: str) -> SurveyResult:
         """Return a result.  Raises `ValueError` for a file that is not one."""
-        return SurveyResult.from_json(self._files.cat_file(path).decode())
+        try:
+            return SurveyResult.from_json(self._files.cat_file(path).decode())
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+
+    def set_aside(self, path: str) -> str:
+        """Rename a file that is no result, so that its target is examined again; return the new path."""
+        aside = f"{path}.unreadable"
+        self._files.mv(path, aside)
+        return aside
 
     def remove(self, path: str) -> None:
         """Remove a result, so that the target is examined again."""
         self._files.rm(path)
 
-    def results(self) -> Iterator[SurveyResult]:
-        """Yield every result, sorted by its path."""
+    def results(self, on_unreadable: Callable[[str], None] = lambda _: None) -> Iterator[SurveyResult]:
+        """Yield every result, sorted by its path; a file that is none is named in a line."""
         for path in sorted(self._files.glob(f"{self._root}/*/*.json")):
-            yield self.read(path)
+            try:
+                result = self.read(path)
+            except ValueError as error:
+                on_unreadable(f"{path} is not the result of a survey: {error}")
+            else:
+                yield result

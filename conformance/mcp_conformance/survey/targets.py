@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from mcp_conformance.survey.names import problem_with
 from mcp_conformance.transport.credentials import redacted, secrets_of
 from mcp_conformance.transport.redaction import Redaction
 
@@ -93,6 +94,9 @@ class Target:
             raise BadTarget(f"{self.name}: registry is one of {', '.join(REGISTRIES)}, not {self.registry!r}")
         if self.registry and not (self.package and self.version):
             raise BadTarget(f"{self.name}: a registry needs a package and its exact version")
+        problem = self.registry and problem_with(self.registry, self.package, self.version, self.packages)
+        if problem:
+            raise BadTarget(f"{self.name}: {problem}")
         if not (self.registry or self.command or self.url):
             raise BadTarget(f"{self.name}: it needs a registry, a command or a url")
 
@@ -111,6 +115,8 @@ def read_targets(path: Path) -> list[Target]:
     try:
         text = path.read_text(encoding="utf-8")
         members = _toml(text) if path.suffix == ".toml" else _json_lines(text)
+    except RecursionError as error:
+        raise BadTarget(f"{path}: it is nested too deeply") from error
     except (OSError, ValueError) as error:
         raise BadTarget(f"{path}: {error}") from error
     targets = [Target.from_members(one) for one in members]
