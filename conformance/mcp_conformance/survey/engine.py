@@ -18,7 +18,7 @@ from distributed import Client, Future, KilledWorker, LocalCluster, as_completed
 
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.survey.examine import Examination, examine
-from mcp_conformance.survey.prepare import Installation, installation_key, prepare
+from mcp_conformance.survey.prepare import Installation, confinement, installation_key, prepare
 from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
 from mcp_conformance.survey.store import Store
 from mcp_conformance.survey.targets import Target
@@ -145,7 +145,13 @@ def _submitted(client: Client, targets: Sequence[Target], plan: Plan) -> Mapping
 
 def prepared(target: Target, plan: Plan) -> Installation:
     """Install a target on a worker."""
-    return prepare(target, plan.installations, scripts=plan.scripts, seconds=plan.install_seconds)
+    return prepare(
+        target,
+        plan.installations,
+        scripts=plan.scripts,
+        seconds=plan.install_seconds,
+        sandbox=confinement(plan.examination.sandbox),
+    )
 
 
 def examined(target: Target, installation: Installation, plan: Plan) -> tuple[Grade, str]:

@@ -7,12 +7,16 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_conformance.sandbox.confined import Start
+from mcp_conformance.sandbox.policy import ANY_HOST, Unavailable
+from mcp_conformance.sandbox.sandbox import AUTO, NONE, Choice, Sandbox
 from mcp_conformance.survey.cleaning import without_hosts
 from mcp_conformance.survey.installed import sdk
-from mcp_conformance.survey.programs import Ended, run, surroundings
+from mcp_conformance.survey.programs import OF_INSTALLERS, Ended, run, surroundings
 from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.removal import remove_tree
@@ -20,6 +24,16 @@ from mcp_conformance.transport.removal import remove_tree
 DONE = "installed.json"
 NO_BROWSERS = {"PUPPETEER_SKIP_DOWNLOAD": "1", "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1"}
 MAX_REASON = 2_000
+
+
+OWN = ".installer"
+"""The folder of an installation that is the home of its installer, and has its temporary files."""
+CONFIGURATIONS = {
+    ".pip/pip.conf": "PIP_CONFIG_FILE",
+    ".config/pip/pip.conf": "PIP_CONFIG_FILE",
+    ".npmrc": "npm_config_userconfig",
+}
+"""The files with the configuration of installers in the user's home, each with the variable that names it."""
 
 
 @dataclass(frozen=True)
@@ -39,35 +53,67 @@ def installation_key(target: Target, *, scripts: bool) -> str:
     return f"{name[:60]}-{digest}"
 
 
-def prepare(target: Target, store: Path, *, scripts: bool, seconds: float) -> Installation:
+def prepare(
+    target: Target, store: Path, *, scripts: bool, seconds: float, sandbox: Sandbox | None = None
+) -> Installation:
     """Install a target's package unless it is installed; ``scripts`` allows those of packages, and builds.
 
-    Several targets may share the answer.  A failure is part of it, and is tried again the next time.
+    In a ``sandbox`` the installer writes to the folder of the installation and nowhere else.  Several targets
+    may share the answer.  A failure is part of it, and is tried again the next time.
     """
     folder = store / installation_key(target, scripts=scripts)
     if not (folder / DONE).exists():
         remove_tree(str(folder))
         folder.mkdir(parents=True)
-        if failure := _install(target, folder, scripts=scripts, seconds=seconds):
+        if failure := _install(target, folder, sandbox, scripts=scripts, seconds=seconds):
             remove_tree(str(folder))
             return Installation(failure=failure)
         (folder / DONE).write_text(json.dumps(target.package), encoding="utf-8")
     return Installation(str(folder), sdk(folder))
 
 
-def _install(target: Target, folder: Path, *, scripts: bool, seconds: float) -> str:
+def _install(target: Target, folder: Path, sandbox: Sandbox | None, *, scripts: bool, seconds: float) -> str:
     """Install a target; return why that failed, empty if it did not."""
-    env = surroundings(installs=True) | NO_BROWSERS
+    env, own = surroundings(installs=True) | NO_BROWSERS, folder / OWN
+    given = {name: text for name, text in env.items() if name.lower().startswith(OF_INSTALLERS)}
+    env |= _configured(env) | dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP"), str(own))
+    own.mkdir()
     try:
         for command in _commands(target, folder, scripts=scripts):
-            ended = run(command, folder, env, seconds)
+            start = Start(tuple(command), env, given, {}, folder, folder)
+            confined = sandbox.confined(start) if sandbox is not None else None
+            ended = run(command, folder, env, seconds, confined)
             if ended.status is None:
                 return f"the installation took longer than {seconds:g} s"
             if ended.status:
                 return f"{Path(command[0]).name} ended with status {ended.status}: {_end(ended)}"
     except CannotStart as error:
         return str(error)
+    finally:
+        remove_tree(str(own))
     return ""
+
+
+def confinement(wanted: str) -> Sandbox | None:
+    """Return what confines installers, which need the network; None if nothing is wanted, or works here."""
+    try:
+        return None if wanted == NONE else Choice(AUTO, read=_configurations(), hosts=(ANY_HOST,)).sandbox()
+    except Unavailable:
+        return None
+
+
+def _configurations() -> tuple[Path, ...]:
+    """Return the files of the user's in which installers have their configuration."""
+    return tuple(path for path in (Path.home() / name for name in CONFIGURATIONS) if path.is_file())
+
+
+def _configured(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables by which installers find the user's configuration from another home."""
+    known = {name.lower() for name in env}
+    found = {
+        CONFIGURATIONS[str(path.relative_to(Path.home()).as_posix())]: str(path) for path in _configurations()
+    }
+    return {name: path for name, path in found.items() if name.lower() not in known}
 
 
 def _end(ended: Ended) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_conformance.sandbox.confined import Confined
 from mcp_conformance.transport.interface import EOF
 from mcp_conformance.transport.process import Process
 
@@ -39,10 +40,16 @@ def surroundings(*, installs: bool = False) -> dict[str, str]:
     return found
 
 
-def run(command: Sequence[str], cwd: Path, env: Mapping[str, str], seconds: float) -> Ended:
+def run(
+    command: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    seconds: float,
+    confined: Confined | None = None,
+) -> Ended:
     """Run a program; end it, and all that it started, after so many seconds.  Raises `CannotStart`."""
     before = _cpu_seconds()
-    process = Process(command, cwd=cwd, env=env)
+    process = Process(command, cwd=cwd, env=env, confined=confined)
     lines: deque[bytes] = deque(maxlen=MAX_OUTPUT_LINES)
     try:
         is_over = _read(process, lines, time.monotonic() + seconds)
