@@ -274,7 +274,7 @@ def expect_answer(reply, expected):
     """Expect an answer of any kind to a request that was sent; an error status of HTTP is one."""
     is_rejected = reply is not None and isinstance(reply.fault, Unanswered) and reply.fault.is_refusal
     if reply is not None and reply.fault is not None and not is_rejected:
-        raise Finding(expected, str(reply), reply.lines)
+        raise Finding(expected, str(reply), reply.lines, fault=reply.fault)
 
 
 # Messages
