@@ -30,8 +30,8 @@ NOT_PERMITTED = (
 )
 REFUSES_ALL = "Serve requests once initialize was answered and notifications/initialized has come."
 NO_HOST = (
-    "Give the server the network, the service or the account that it needs (--env, --inherit-home, no "
-    "--sandbox), or run this where it has them: tools/list fails as the server reaches no host."
+    "give the server the network, the service or the account that it needs (--env, --inherit-home, no "
+    "--sandbox), or run this where it has them"
 )
 NO_ANSWER = "Answer each call, if need be with an isError result; --timeout gives a slow tool more time."
 

@@ -27,6 +27,7 @@ class Cause(StrEnum):
     NOT_REACHED = "not-reached"
     NO_SESSION = "no-session"
     CIRCUMSTANCES = "circumstances"
+    NO_HOST = "no-host"
     MACHINE = "machine"
 
 

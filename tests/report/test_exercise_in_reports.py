@@ -36,6 +36,13 @@ PASSED = result("ping.empty-result", Outcome.PASSED)
 TOO_FEW = "too few tools were exercised; otherwise passed"
 WARNED = result("pagination.invalid-cursor-code", Outcome.WARNED)
 
+UNLISTED = result(
+    "tools.list.answered",
+    Outcome.SKIPPED,
+    reason="tools/list could not be judged: no host (fetch failed)",
+    cause="no-host",
+)
+
 
 def works(name, **more):
     return ExercisedTool(name, calls=20, successes=10, answers=2, origins=("made up",), **more)
@@ -43,6 +50,10 @@ def works(name, **more):
 
 def fails(name):
     return ExercisedTool(name, calls=20)
+
+
+def unreached(name):
+    return ExercisedTool(name, calls=20, lacks="ENOTFOUND")
 
 
 def barred(name):
@@ -66,6 +77,21 @@ def report(*tools, results=(PASSED,), **more):
         (report(ExercisedTool("a", NEEDS_TASK)), "passed", "passed"),
         (report(fails("a"), fails("b")), "unexercised", "passed at the door: none of 2 tools was exercised"),
         (report(fails("a"), barred("b")), "unexercised", "passed at the door: its tool was not exercised"),
+        (
+            report(unreached("a"), unreached("b")),
+            "unexercised",
+            "could not be judged: no host is reached (ENOTFOUND), so none of 2 tools was exercised",
+        ),
+        (
+            report(unreached("a"), fails("b")),
+            "unexercised",
+            "passed at the door: none of 2 tools was exercised",
+        ),
+        (
+            report(results=(PASSED, UNLISTED)),
+            "unexercised",
+            "tools/list could not be judged: no host (fetch failed)",
+        ),
         (
             report(fails("a"), results=(PASSED, WARNED)),
             "unexercised",
@@ -285,3 +311,17 @@ def test_a_tool_that_asks_the_client_is_not_said_to_fail(subject):
     (line,) = [line for line in lines if line.startswith("no call succeeded")]
     assert line.startswith("no call succeeded: fail (0 of 2)")
     assert "nothing" not in line
+
+
+def test_tools_of_which_no_call_succeeded_are_in_the_first_lines():
+    found = report(works("a"), fails("b"), *map(unreached, "cdefghi"))
+    _, *lines = terminal.render(found).splitlines()
+    assert lines[:3] == [
+        "  - no call succeeded, so nothing behind it was tested: b",
+        "  - could not be judged, as no host is reached (ENOTFOUND): c, d, e, f, g and 2 more",
+        lines[2],
+    ]
+    assert all("nothing behind it was tested: b" in one.render(found) for one in (markdown, html))
+    some = replace(found, is_partial=True)
+    assert "no call succeeded, so" not in terminal.render(some)
+    assert "no call succeeded, so" not in terminal.render(report(works("a")))

@@ -146,7 +146,7 @@ class ProbeFailureItem(pytest.Item):
         self.add_marker(pytest.mark.requirement(failure.requirement))
 
     def runtest(self) -> None:
-        """Raise what the probe found."""
+        """Raise what the probe found, or that it could not be judged."""
         raise self.failure.verdict
 
     def reportinfo(self) -> tuple[Path, int, str]:

@@ -25,7 +25,12 @@ def exercise_of(config: pytest.Config) -> tuple[ExercisedTool, ...]:
 def lacking(config: pytest.Config) -> str:
     """Return that less was exercised than the user requires; empty if it is enough, or if not all ran."""
     required = config.stash[RUN_OPTIONS].required_exercise
-    return lacking_line(exercise_of(config), required) if ran_all(config) else ""
+    if required is None or not ran_all(config):
+        return ""
+    failures = [one for surface in run_state(config).subject.live for one in surface.failures]
+    if unlisted := next((one.reason for one in failures if one.is_unreached), ""):
+        return f"{unlisted}, {required} of the tools required"
+    return lacking_line(exercise_of(config), required)
 
 
 def not_judged(config: pytest.Config) -> str:

@@ -37,7 +37,7 @@ class ExercisedTool:
     ``answers``; ``origins`` are where the arguments of the successes came from.  ``why_not`` says why the
     tool was not there to be exercised; it is empty for one that counts.  The fuzzer left out ``left_out``
     calls, as each would get the same refusal: about ``saved_seconds``.  ``kind`` is `TOOL`, or says what it
-    is instead.
+    is instead.  ``lacks`` are the words by which it reaches no host, if no call succeeded for that reason.
     """
 
     name: str
@@ -49,6 +49,7 @@ class ExercisedTool:
     left_out: int = 0
     saved_seconds: float = 0.0
     kind: str = TOOL
+    lacks: str = ""
 
     @property
     def is_tool(self) -> bool:
@@ -69,6 +70,11 @@ class ExercisedTool:
     def is_exercised(self) -> bool:
         """Whether a call succeeded."""
         return self.successes > 0
+
+    @property
+    def is_vain(self) -> bool:
+        """Whether a callable tool was called, and no call succeeded."""
+        return self.is_callable and self.calls > 0 and not self.is_exercised
 
 
 def exercised_tools(
@@ -112,7 +118,7 @@ def _shown(name: str, one: ToolExercise, kind: str, why_not: str) -> ExercisedTo
     shown = name if len(name) <= MAX_NAME else named(name, MAX_NAME)
     saved = (one.left_out, round(one.saved_seconds, 3))
     numbers = (one.calls, one.successes, one.answers, tuple(one.origins), *saved)
-    return ExercisedTool(shown, why_not, *numbers, kind)
+    return ExercisedTool(shown, why_not, *numbers, kind, "" if one.successes else one.complaint)
 
 
 def _why_not(subject: Subject, same: Sequence[Tool], one: ToolExercise, *, is_whole: bool) -> str:

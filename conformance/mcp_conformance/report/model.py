@@ -305,7 +305,7 @@ class Report:
             ("unfinished", self.ended),
             ("untested", not any(one.is_judged for one in outcomes)),
             ("failed", self.outdated or self.lacking),
-            ("unexercised", self.callable_tools and not (self.exercised_tools or self.is_partial)),
+            ("unexercised", self._unlisted or self._is_vain),
         )
         return next((word for word, is_true in words if is_true), "passed")
 
@@ -339,7 +339,7 @@ class Report:
             "internal-error": "not tested in full: an internal error in this tool, please report it",
             "unfinished": "",
             "untested": "nothing was tested",
-            "unexercised": self._after_defects(f"passed at the door{self._remarks}: {self._unexercised}"),
+            "unexercised": self._after_defects(self._unexercised),
             "passed": self._after_defects(f"passed{self._remarks}"),
         }[self.status]
         has_share = self.status in ("failed", "passed") and not self.is_partial
@@ -347,9 +347,24 @@ class Report:
         return "; ".join(filter(None, (words, share, self._shortfall)))
 
     @property
+    def _unlisted(self) -> str:
+        """That the tools cannot be listed, as the server reaches no host; empty if they can."""
+        return next((one.reason for one in self.judged if one.cause == Cause.NO_HOST), "")
+
+    @property
+    def _is_vain(self) -> bool:
+        """Whether a whole run could call tools, and exercised none."""
+        return bool(self.callable_tools) and not (self.exercised_tools or self.is_partial)
+
+    @property
     def _unexercised(self) -> str:
-        many = len(self.callable_tools)
-        return f"none of {many} tools was exercised" if many > 1 else "its tool was not exercised"
+        if self._unlisted:
+            return f"{self._unlisted}{self._remarks}"
+        lacks = [one.lacks for one in self.callable_tools]
+        none = f"none of {len(lacks)} tools was exercised" if len(lacks) > 1 else "its tool was not exercised"
+        if lacks and all(lacks):
+            return f"could not be judged{self._remarks}: no host is reached ({lacks[0]}), so {none}"
+        return f"passed at the door{self._remarks}: {none}"
 
     @property
     def _not_examined(self) -> str:

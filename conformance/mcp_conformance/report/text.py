@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from mcp_conformance import remedies
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool, RequiredExercise
@@ -24,7 +25,7 @@ from mcp_conformance.verdicts import Cause
 from mcp_conformance.world.nearest import Nearest
 
 WIDTH = 110
-MAX_NAMES = 12
+MAX_NAMES, FEW_NAMES = 12, 5
 MAX_NEAREST, MAX_ANSWER = 3, 160
 """Of how many tools that never worked the nearest call is shown, and how much of its answer."""
 LEAST_SECONDS = 0.05  # less is shown as 0.0
@@ -144,6 +145,7 @@ def limit_lines(
     if len(costly) > MAX_NAMES:
         yield f"not judged: {len(costly) - MAX_NAMES} more things, for the same reasons"
     outside = Counter(one.reason for one in skipped if one.cause == Cause.CIRCUMSTANCES)
+    yield from (f"{one.reason}; {remedies.NO_HOST}" for one in skipped if one.cause == Cause.NO_HOST)
     for reason, times in outside.items():
         yield f"not judged: {reason} ({plural(times, 'check')})"
     if late := [one for one in skipped if one.cause == Cause.NOT_REACHED]:
@@ -245,8 +247,8 @@ def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> It
     if unreached:
         shown = first_names([named(tool, 40) for tool in unreached])
         yield (
-            f"could not be judged: {shown}, as no host is reached ({exercise[unreached[0]].complaint}); give "
-            "the server the network, the service or the account that it needs"
+            f"could not be judged: {shown}, as no host is reached ({exercise[unreached[0]].complaint}); "
+            f"{remedies.NO_HOST}"
         )
     failing = [tool for tool in failing if tool not in unreached]
     if failing:
@@ -258,6 +260,24 @@ def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> It
         yield f"no call succeeded: {shown}{remedy}"
         for tool in others[: MAX_NEAREST - 1]:
             yield f"the nearest call of {named(tool, 40)}: {_nearest(subject, tool, nearest[tool])}"
+
+
+def vain_lines(report: Report) -> Iterator[str]:
+    """Yield for the first lines of a report of which tools no call succeeded, and why if that is known."""
+    told = {one.tool for one in report.defects}
+    vain = [one for one in report.exercise if one.is_vain and one.name not in told and not report.is_partial]
+    lacking = [one for one in vain if one.lacks]
+    failing = [one for one in vain if not one.lacks]
+    if failing:
+        yield f"no call succeeded, so nothing behind it was tested: {_names(failing)}"
+    if lacking:
+        yield f"could not be judged, as no host is reached ({lacking[0].lacks}): {_names(lacking)}"
+
+
+def _names(tools: Iterable[ExercisedTool]) -> str:
+    names = [named(one.name, 40) for one in tools]
+    more = f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else ""
+    return ", ".join(names[:FEW_NAMES]) + more
 
 
 def _spared_lines(exercise: Mapping[str, ToolExercise]) -> Iterator[str]:

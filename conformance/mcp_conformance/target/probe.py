@@ -243,7 +243,7 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
         id = "pagination.cursor-accepted"
     if (complaint := unreached(last)) and complaint == unreached(session.request("tools/list")):
         reason = f"tools/list could not be judged: the server reaches no host, as it says twice ({complaint})"
-        failure = ProbeFailure("tools", id, reason, last.lines, fix=remedies.NO_HOST)
+        failure = ProbeFailure("tools", id, reason, last.lines, is_unreached=True)
         return listing, (failure,)
     fault = last.fault
     failure = ProbeFailure(

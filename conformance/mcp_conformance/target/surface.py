@@ -20,7 +20,7 @@ from mcp_conformance.protocol.uri import all_variables, variables
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.target.processes import Processes
 from mcp_conformance.target.settings import Sample, Settings
-from mcp_conformance.verdicts import Blocked, Cause, Finding
+from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 
 START, SILENT = "start", "silent"
 LOCKED, OLD = "credential", "HTTP+SSE"
@@ -45,7 +45,8 @@ class ProbeFailure:
     then stopped answering, `REFUSING` if it refused everything, else the feature concerned.  ``is_flood``
     says that the server flooded stdout, ``is_unread`` that a line was too long to read, ``is_end`` that the
     process ended or HTTP gave no answer, ``is_mute`` that it wrote no message, or flooded stdout before its
-    first answer.  The failure is a finding if it has an ``expected``, else it blocks the rule.
+    first answer, ``is_unreached`` that it reaches no host, so that nothing can be judged.  The failure is a
+    finding if it has an ``expected``, else it blocks the rule.
     """
 
     name: str
@@ -58,6 +59,7 @@ class ProbeFailure:
     expected: str = ""
     is_end: bool = False
     is_mute: bool = False
+    is_unreached: bool = False
     fix: str = ""
 
     @classmethod
@@ -66,8 +68,10 @@ class ProbeFailure:
         return cls(name, finding.requirement, finding.got, finding.lines, expected=finding.expected)
 
     @property
-    def verdict(self) -> Finding | Blocked:
+    def verdict(self) -> Finding | Blocked | Skipped:
         """The verdict that the failure leads to."""
+        if self.is_unreached:
+            return Skipped(self.reason, cause=Cause.NO_HOST)
         if self.expected:
             is_fatal = self.name in (SPOILT, REFUSING)
             return Finding(self.expected, self.reason, self.lines, fatal=is_fatal, fix=self.fix)

@@ -16,6 +16,7 @@ from mcp_conformance.report.text import (
     not_called_line,
     sdk_note,
     server_lines,
+    vain_lines,
     wrapped,
 )
 from mcp_conformance.verdicts import NORMATIVE
@@ -63,6 +64,8 @@ def lines(report: Report, *, width: int, verbose: bool = False, tracebacks: bool
 def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> Iterator[Row]:
     yield ((f"verdict: {report.headline}", _weighty(VERDICTS.get(report.status, "red"))),)
     yield from _defects(report, width, verbose=verbose)
+    for line in vain_lines(report):
+        yield from map(plain, wrapped(f"- {line}", width, "  ", "    "))
     yield from _plain(server_lines(report.revisions), width)
     listed = listed_by(Listed.VERBOSE if verbose else Listed.ALWAYS)
     blocks: list[list[Row]] = []
