@@ -87,6 +87,8 @@ def test_a_listed_prompt_is_known(server):
         nothing_to_refuse = not argument_names(prompt) and reply.code == -32602
         if refused_as_unknown(reply, name, unknown) or (nothing_to_refuse and same_refusal(reply, unknown)):
             raise Finding("messages", f"the answer for an unknown prompt: {reply}", reply.lines)
+    if all(same_refusal(reply, unknown) for *_, reply in fetches):
+        skip("each prompt is refused in the words for an unknown one, which may mean anything")
 
 
 @pytest.mark.requirement("prompts.get.unknown-name-code")

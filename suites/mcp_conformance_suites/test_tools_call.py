@@ -57,6 +57,8 @@ def test_a_listed_tool_can_be_called(server, call):
     is_unknown = is_refused_as_unknown(server, call)
     if not is_unknown and same_refusal(call.reply, call_unknown(server)):
         skip(f"the tool is refused in the words for an unknown one, which may mean anything: {call.reply}")
+    if call.reply.error is None and call.reply.result == call_unknown(server).result:
+        skip(f"an unknown tool gets the same, which may mean anything: {call.reply}")
     if is_unknown:
         raise Finding("an answer of that tool", f"what an unknown tool gets: {call.reply}", call.reply.lines)
 
@@ -132,9 +134,12 @@ def refusal(server, call, params):
 
 @pytest.mark.requirement("tools.call.schema-honest")
 def test_valid_arguments_are_not_refused(server, call, revision):
-    for reply in (one.reply for one in answered_calls(server, call)):
+    replies = [one.reply for one in answered_calls(server, call)]
+    for reply in replies:
         if refuses_shape(call.tool, revision, reply):
             raise Finding("a tool result", str(reply), reply.lines)
+    if all(succeeded(reply) is None for reply in replies):
+        skip("the tool does not succeed with valid arguments")
 
 
 @pytest.mark.requirement("tools.call.schema-honest")

@@ -3,12 +3,14 @@
 import pytest
 
 from mcp_conformance.report.text import limit_lines
+from mcp_conformance.sandbox.traffic import Attempt
 from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Cause, Skipped
 from mcp_conformance_fixtures.mutants import answered, method, params, refused
 from support.bench import run_checks, settings_in_memory
-from support.in_memory import mutated
+from support.in_memory import MemoryTransport, mutated
 
 HANDSHAKE = "2025-11-25"
 
@@ -60,3 +62,30 @@ def test_tools_that_reach_no_host_are_named():
     lines = list(limit_lines(subject, [], exercise))
     assert lines[0].startswith("could not be judged: add, as no host is reached (ENOTFOUND)")
     assert lines[1].startswith("no call succeeded: fail (0 of 2)")
+
+
+class Packets:
+    """What a sandbox sees of a server: ``attempts``."""
+
+    def __init__(self):
+        self.attempts = ()
+
+
+@pytest.mark.parametrize("has_failed", [True, False])
+def test_what_a_failed_call_sends_shows_that_it_needs_a_host_whatever_it_says(has_failed, monkeypatch):
+    packets = Packets()
+
+    def reaches_out(_, request, reply):
+        if not isinstance(request, dict) or params(request).get("name") != "add" or not reply:
+            return None
+        packets.attempts = (*packets.attempts, Attempt("UDP", "192.0.2.1", 53, "db.example"))
+        text = {"type": "text", "text": "It did not work." if has_failed else "3"}
+        return answered(request, {"content": [text], "isError": has_failed})
+
+    monkeypatch.setattr(MemoryTransport, "traffic", packets, raising=False)
+    server = Server.of(probe_all(settings_in_memory(mutated(reaches_out)), (HANDSHAKE,)), HANDSHAKE)
+    server.calls()
+    complaint = server.tool_calls.exercise["add"].complaint
+    server.close()
+    assert complaint == ("a look-up of the name db.example" if has_failed else "")
+    assert server.tool_calls.exercise["echo"].complaint == ""

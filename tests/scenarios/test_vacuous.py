@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from mcp_conformance_fixtures.mutants import method, params, refused
+from mcp_conformance_fixtures.mutants import answered, method, params, refused
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
 
@@ -36,6 +36,13 @@ VACUOUS = {
 }
 """Checks that expect a refusal, judge a failure among successes, or need a call that was carried out."""
 
+OF_LISTED = {
+    "test_a_listed_prompt_is_known",
+    "test_listed_arguments_can_be_completed",
+    "test_valid_arguments_are_not_refused",
+}
+"""Checks of what is listed, which may rightly say that all of it is refused."""
+
 
 @cache
 def found(message):
@@ -58,7 +65,7 @@ def found(message):
 
 @pytest.mark.parametrize("message", REFUSALS)
 def test_a_server_that_refuses_everything_passes_no_check_of_refusals(message):
-    assert found(message).passed & VACUOUS == set()
+    assert found(message).passed & (VACUOUS | OF_LISTED) == set()
 
 
 @pytest.mark.parametrize("message", REFUSALS)
@@ -67,6 +74,29 @@ def test_one_refusal_of_everything_is_not_told_of_each_kind_of_request(message):
     assert told <= {
         "test_a_resource_that_cannot_be_read_is_an_internal_error"
     }  # -32600 fits no right request
+
+
+FAILED = {"content": [{"type": "text", "text": "It did not work."}], "isError": True}
+OF_A_WORKING_TOOL = {
+    "test_invalid_arguments_are_not_accepted",
+    "test_invalid_arguments_are_refused",
+    "test_valid_arguments_are_not_refused",
+    "test_valid_arguments_raise_no_exception",
+}
+
+
+@pytest.mark.parametrize(
+    ("result", "wrong"), [(FAILED, OF_A_WORKING_TOOL), ({}, {"test_a_listed_tool_can_be_called"})]
+)
+def test_a_server_whose_tools_all_give_the_same_passes_no_check_of_what_they_do(result, wrong):
+    """All calls get an error of the tool, or all an empty result, those of unknown tools too."""
+
+    def same(server, request, reply):
+        return answered(request, result) if method(request) == "tools/call" else None
+
+    settings = settings_in_memory(mutated(same), timeout=5.0)
+    run = run_checks(settings, REVISION, lambda check: check.suite == "test_tools_call", tools=["add"])
+    assert run.passed & wrong == set()
 
 
 @pytest.mark.parametrize("about", ["tool", "argument"])

@@ -37,8 +37,9 @@ class ToolExercise:
     ``known`` count the successes of each kind of answer (a digest of it), to arguments without a known value
     and to those with one.  ``origins_of`` are where the arguments of a kind came from.  ``left_out`` counts
     the calls that the fuzzer did not make, as each would get the same refusal; ``saved_seconds`` is an
-    estimate of what they would have taken.  ``complaint`` are the words by which it reaches no host,
-    ``nearest`` is the call that came nearest to success while none succeeded.
+    estimate of what they would have taken.  ``complaint`` are the words by which it reaches no host, or what
+    it tried to reach in a sandbox without one.  ``nearest`` is the call that came nearest to success while
+    none succeeded.
     """
 
     calls: int = 0
@@ -143,6 +144,7 @@ class Exercise(Mapping[str, ToolExercise]):
         self._origins_of = origins_of
         self._needs_values: dict[str, bool] = {}
         self._refusals: dict[str, dict[str, int]] = {}
+        self._attempts: Counter[str] = Counter()
 
     def __getitem__(self, name: str) -> ToolExercise:
         return self._tools[name]
@@ -176,6 +178,16 @@ class Exercise(Mapping[str, ToolExercise]):
         rank = rank_of(call, world, self._refusals.setdefault(call.tool.name, {}))
         if one.nearest is None or rank > one.nearest.rank:
             one.nearest = nearest_of(call, rank, world) or one.nearest
+
+    def note_attempt(self, tool: Tool, attempt: str) -> None:
+        """Note what a tool tried to reach in a failed call, where it reaches no host.
+
+        The server may reach out by the clock too, so a second call has to do so.
+        """
+        self._attempts[tool.name] += 1
+        one = self._tools.setdefault(tool.name, ToolExercise())
+        if self._attempts[tool.name] > 1 and not one.complaint:
+            one.complaint = attempt
 
     def count_fetch(self, tool: Tool, reply: Reply, arguments: Any) -> None:
         """Count the fetch of a prompt or a template's resource, which is taken for a tool."""

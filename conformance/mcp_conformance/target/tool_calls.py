@@ -16,6 +16,7 @@ from mcp_conformance.client.thrown import with_log
 from mcp_conformance.client.tool_call import Call, PendingCall, Tool, call_in
 from mcp_conformance.expect import exercised, require_answer, skip
 from mcp_conformance.generation import NoExample
+from mcp_conformance.sandbox.traffic import Traffic
 from mcp_conformance.target.arguments import Arguments
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.lists import Lists
@@ -65,6 +66,7 @@ class ToolCalls:
         self._tools = sessions.surface.tools
         self._calls: dict[str, Call] = {}
         self._silent = 0
+        self._attempts: dict[Traffic, int] = {}
         self._world = arguments.world
         self._world.meet(self._tools)
         self._exploration = Exploration(self._world, sessions.revision, self._call_explored, self._most_calls)
@@ -282,8 +284,22 @@ class ToolCalls:
             self._silent += 1
         self.exercise.count(call.tool, call.reply)
         self.exercise.keep_nearest(call, self._world)
+        if (attempt := self._attempted()) and call.failed:
+            self.exercise.note_attempt(call.tool, attempt)
         if self._is_first_process:
             self._preparation.note(call)
+
+    def _attempted(self) -> str:
+        """Return what the process of the calls has tried to reach outside since the last call; empty without.
+
+        It is seen in a sandbox with an empty network, where it reaches nothing.
+        """
+        traffic = self._session.process.traffic
+        if traffic is None:
+            return ""
+        tried = traffic.attempts
+        new, self._attempts = tried[self._attempts.get(traffic, 0) :], {traffic: len(tried)}
+        return str(new[0]) if new else ""
 
     def _further_arguments(self, first: Call) -> Iterator[dict[str, Any]]:
         """Yield other valid arguments for a tool that may succeed with them."""
