@@ -68,7 +68,7 @@ class Packets:
     """What a sandbox sees of a server: ``attempts``."""
 
     def __init__(self):
-        self.attempts = ()
+        self.attempts: tuple[Attempt, ...] = ()
 
 
 @pytest.mark.parametrize("has_failed", [True, False])

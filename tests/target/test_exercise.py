@@ -56,6 +56,12 @@ def test_answers_are_counted_by_their_kinds(exercise):
     assert figures(exercise) == (4, 3, 2, [MADE_UP])
 
 
+@pytest.mark.parametrize("flags", [{}, {"isError": True}])
+def test_a_call_that_reaches_no_host_says_so_whatever_its_flag(exercise, flags):
+    exercise.count(tool(), answered("Error searching libraries: TypeError: fetch failed", **flags))
+    assert (exercise["read_note"].complaint, exercise["read_note"].successes) == ("fetch failed", 0)
+
+
 def test_the_answer_to_made_up_values_is_no_success_once_known_ones_get_another(exercise):
     exercise.count(tool(), answered("there is no example"))
     exercise.count(tool(), answered("there is no thing", "thing"))

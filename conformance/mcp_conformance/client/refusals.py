@@ -123,10 +123,15 @@ REFUSAL = re.compile(
 
 def refuses_in_words(reply: Reply) -> bool:
     """Return whether a result without ``isError`` refuses in its first text, or complains about a network."""
-    for text in reply.texts[:1] if not reply.is_tool_error else ():
-        has_complaint = NO_NETWORK.search(text[:MAX_COMPLAINT]) is not None
-        return has_complaint or REFUSAL.search(text[:MAX_REFUSAL]) is not None
-    return False
+    if reply.is_tool_error:
+        return False
+    return bool(network_in_text(reply)) or any(REFUSAL.search(one[:MAX_REFUSAL]) for one in reply.texts[:1])
+
+
+def network_in_text(reply: Reply) -> str:
+    """Return the words in the first text of a result that say that no host was reached; empty without any."""
+    found = [NO_NETWORK.search(text[:MAX_COMPLAINT]) for text in reply.texts[:1]]
+    return next((one[0] for one in found if one is not None), "")
 
 
 def same_refusal(one: Reply, other: Reply) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2s
 from typing import Any, Self
 
-from mcp_conformance.client.refusals import asks_client, complaint_about_network
+from mcp_conformance.client.refusals import asks_client, complaint_about_network, network_in_text
 from mcp_conformance.client.reply import Closed, Reply
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import Line
@@ -168,7 +168,7 @@ class Exercise(Mapping[str, ToolExercise]):
         if is_success(reply, needs_values=self._has_members(tool)):
             self._succeed(tool, reply, arguments_in(reply.request))
         elif not one.complaint:
-            one.complaint = complaint_about_network(reply)
+            one.complaint = complaint_about_network(reply) or network_in_text(reply)
 
     def keep_nearest(self, call: Call, world: World) -> None:
         """Keep a call of a tool that failed, if no call succeeded and none came nearer to that."""
