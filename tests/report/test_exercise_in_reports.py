@@ -314,14 +314,15 @@ def test_a_tool_that_asks_the_client_is_not_said_to_fail(subject):
 
 
 def test_tools_of_which_no_call_succeeded_are_in_the_first_lines():
-    found = report(works("a"), fails("b"), *map(unreached, "cdefghi"))
+    vain = ExercisedTool("memo://{day}", calls=3, kind="template")
+    found = report(works("a"), fails("b"), *map(unreached, "cdefghi"), vain)
     _, *lines = terminal.render(found).splitlines()
     assert lines[:3] == [
-        "  - no call succeeded, so nothing behind it was tested: b",
+        "  - no call succeeded, so nothing behind it was tested: b, template memo://{day}",
         "  - could not be judged, as no host is reached (ENOTFOUND): c, d, e, f, g and 2 more",
         lines[2],
     ]
-    assert all("nothing behind it was tested: b" in one.render(found) for one in (markdown, html))
+    assert all("nothing behind it was tested: b, " in one.render(found) for one in (markdown, html))
     some = replace(found, is_partial=True)
     assert "no call succeeded, so" not in terminal.render(some)
     assert "no call succeeded, so" not in terminal.render(report(works("a")))

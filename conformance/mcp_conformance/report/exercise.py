@@ -73,8 +73,8 @@ class ExercisedTool:
 
     @property
     def is_vain(self) -> bool:
-        """Whether a callable tool was called, and no call succeeded."""
-        return self.is_callable and self.calls > 0 and not self.is_exercised
+        """Whether it was called, or fetched, and that never succeeded."""
+        return not self.why_not and self.calls > 0 and not self.is_exercised
 
 
 def exercised_tools(

@@ -263,7 +263,7 @@ def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> It
 
 
 def vain_lines(report: Report) -> Iterator[str]:
-    """Yield for the first lines of a report of which tools no call succeeded, and why if that is known."""
+    """Yield for the first lines of a report what was called in vain, and why if that is known."""
     told = {one.tool for one in report.defects}
     vain = [one for one in report.exercise if one.is_vain and one.name not in told and not report.is_partial]
     lacking = [one for one in vain if one.lacks]
@@ -275,7 +275,7 @@ def vain_lines(report: Report) -> Iterator[str]:
 
 
 def _names(tools: Iterable[ExercisedTool]) -> str:
-    names = [named(one.name, 40) for one in tools]
+    names = [named(one.title, 40) for one in tools]
     more = f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else ""
     return ", ".join(names[:FEW_NAMES]) + more
 
