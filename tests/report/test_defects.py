@@ -137,6 +137,14 @@ def test_sdk_that_ends_the_process_is_told_with_the_version_without_that():
     assert any(fact.way_out.startswith("reported: https:") for fact in FACTS)
 
 
+def test_a_defect_line_over_http_says_the_method_and_the_target():
+    head = Line(True, b"GET /mcp HTTP/1.1 | Accept: text/event-stream")
+    evidence = Evidence.of(Finding("HTTP 405", "HTTP 200", (head,)))
+    facts = CheckFacts("a check", PROSE, REVISION, Outcome.WARNED, evidence=evidence, defect=Defect.EXPOSED)
+    (found,) = report(build_result(facts, Settings(("server",)))).defects
+    assert found.text == "GET /mcp: expected HTTP 405, got HTTP 200"
+
+
 @pytest.mark.parametrize(
     ("message", "asked"),
     [

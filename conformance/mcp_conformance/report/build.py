@@ -6,6 +6,7 @@ Credentials are left out here (`Settings.redaction`), before a text is cut to th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -43,6 +44,7 @@ MAX_WIRE_LINES, MAX_WIRE_LINE = 10, 1500
 MAX_TEXT_LINES, MAX_TEXT_LINE = 6, 600
 """The same for the text of a finding."""
 MAX_NAME = 200
+HTTP_HEAD = re.compile(r"[A-Z]+ \S+(?= HTTP/)")
 NAMING, MAX_NAMED = ("name", "uri", "cursor", "level"), 50
 """The params by which a request names what it asks for, and how many characters of it are kept."""
 PROJECT = ("pyproject.toml", "package.json", "go.mod", "Cargo.toml", "README.md")
@@ -162,11 +164,14 @@ def _with_evidence(result: Result, evidence: Evidence, fix: str) -> Result:
 def _asked(lines: Iterable[Line]) -> str:
     """Return the last request of ours among these lines: its method, and what it names; empty without one.
 
-    A request that is wrong on purpose may have anything as its method and params.
+    A request that is wrong on purpose may have anything as its method and params; an exchange over HTTP
+    without a message has a method and a target.
     """
-    requests = [line.message for line in lines if line.sent and kind(line.message) is Kind.REQUEST]
-    if not requests or not isinstance(requests[-1]["method"], str):  # a check may send one that is not
-        return ""
+    sent = [line for line in lines if line.sent]
+    requests = [line.message for line in sent if kind(line.message) is Kind.REQUEST]
+    if not requests:
+        heads = [found[0] for line in sent if (found := HTTP_HEAD.match(line.text)) is not None]
+        return shorten(heads[-1], MAX_NAMED) if heads else ""
     method, params = requests[-1].get("method"), requests[-1].get("params")
     names = [params[name] for name in NAMING if name in params] if isinstance(params, dict) else []
     title = named(method) if isinstance(method, str) else show(method, MAX_NAMED)
