@@ -40,7 +40,7 @@ def test_a_list_that_no_call_changes_is_not_judged(feature, tmp_path):
     assert outcome(feature, None, tmp_path, call=("none", "add", "echo")) == ([], False)
 
 
-BY_FLAG = "test_a_list_that_a_flag_changes_is_announced"
+BY_FLAG = "test_a_list_that_other_arguments_change_is_announced"
 
 
 @pytest.mark.parametrize(("announces", "passed"), [(False, False), (True, True)])
@@ -67,3 +67,34 @@ def test_a_server_that_declares_no_changes_is_not_called_with_other_flags(tmp_pa
                 reply["result"]["capabilities"][feature].pop("listChanged", None)
 
     assert outcome("", undeclared, tmp_path, ("none", "switch"), BY_FLAG) == ([], False)
+
+
+@pytest.mark.parametrize(("announces", "passed"), [(False, False), (True, True)])
+def test_a_list_that_a_drawn_number_changes_is_to_be_announced(announces, passed, tmp_path):
+    """The plainest number adds nothing; a list request after the fuzzing shows that some number does."""
+    number = {"type": "integer", "minimum": 0, "maximum": 10}
+    schema = {"type": "object", "properties": {"level": number}, "required": ["level"]}
+
+    definition, turned, since = switch("prompts", announces)["switch"]
+
+    def by_level(server, arguments):
+        is_on = "bonus" in server.grown["prompts"] or arguments["level"] > 4
+        return turned(server, {"on": is_on})
+
+    def levelled(server, request, reply):
+        if request is START:
+            entry = (definition | {"inputSchema": schema}, by_level, since)
+            server.grown["tools"]["switch"] = entry
+
+    settings = MemorySettings(
+        ("in-memory",),
+        call=("none", "switch"),
+        examples=20,
+        transcripts=tmp_path,
+        serve=mutated(levelled),
+        clock=VirtualClock(),
+    )
+    names = (BY_FLAG, "test_valid_arguments_are_handled")
+    run = run_checks(settings, REVISION, lambda check: check.name in names, is_whole=False, tools=["switch"])
+    found = [verdict.row.id for verdict in run.verdicts]
+    assert (found, BY_FLAG in run.passed) == ([] if passed else ["prompts.list-changed.sent"], passed)

@@ -1,4 +1,4 @@
-"""Lists that a call changes only with another flag or listed value, and whether the change is announced."""
+"""Lists that calls change only with other arguments, and whether the change is announced."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from itertools import islice
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.expect import require_some, skip
+from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.scenarios.changing_call import MAX_SECONDS, changing_calls, make
-from mcp_conformance.scenarios.list_changes import NOTIFICATION_SECONDS
+from mcp_conformance.scenarios.list_changes import NOTIFICATION_SECONDS, lists_after_calls
 from mcp_conformance.scenarios.server_snapshot import LISTED, snapshot
+from mcp_conformance.target.exercise import named_call
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
-from mcp_conformance.target.sessions import CALLS
+from mcp_conformance.target.sessions import CALLS, FUZZED
 from mcp_conformance.target.settings import Sample
 from mcp_conformance.verdicts import Finding
+from mcp_conformance.world.filling import Filling
 from mcp_conformance.world.variation import switched
 
 # Not measured: so many of the calls that a tool may get anyway.
-MAX_CALLS = 8
-"""How often a tool is called with other flags and listed values."""
+MAX_CALLS, MAX_DRAWN = 8, 60
+"""How often a tool is called with other flags and listed values, and how many drawn calls are repeated."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,18 @@ class SwitchedList:
     announced: frozenset[str]
 
 
-def expect_announced_by_switches(server: Server, feature: str) -> None:
-    """Expect that a list that a flag or a listed value of a call changes is announced, if declared."""
+def expect_announced_by_others(server: Server, feature: str) -> None:
+    """Expect that a list that a call changes only with other arguments is announced, if declared.
+
+    These have another flag or listed value, or were drawn by the fuzzer.  What is not announced is seen again
+    in a new process.
+    """
     if server.surface.is_modern:
         skip("a notification needs a subscription in this revision")
-    found = [one for one in switched_lists(server) if feature in one.changed]
-    require_some(found, skip=f"no flag or listed value changed {feature}/list")
+    seen = (*switched_lists(server), *lists_after_drawn_calls(server))
+    found = require_some(
+        [one for one in seen if feature in one.changed], skip=f"no other arguments changed {feature}/list"
+    )
     first = next((one for one in found if feature not in one.announced), None)
     if first is None:
         return
@@ -69,6 +78,49 @@ def switched_lists(server: Server) -> tuple[SwitchedList, ...]:
         if seen is not None and seen.changed:
             found.append(seen)
     return tuple(found)
+
+
+@scenario
+def lists_after_drawn_calls(server: Server) -> tuple[SwitchedList, ...]:
+    """Look at the lists in the process of the fuzzer; return the drawn calls that change what differs there.
+
+    They are made one at a time in a new process, which is started only if a list differs that neither the
+    first calls nor other flags have changed.
+    """
+    session = server.sessions.running(FUZZED)
+    if session is None or not _declared(server):
+        return ()
+    after, known = snapshot(server, session, ()).names, lists_after_calls(server)[1]
+    before = {one: frozenset(server.listing(f"{one}/list").identifiers()) for one in _declared(server)}
+    by_calls = {one for one in before if known and set(known[f"{one}/list"].identifiers()) != before[one]}
+    by_flags = frozenset().union(*(one.changed for one in switched_lists(server)))
+    wanted = {one for one in before if after.get(one, before[one]) != before[one]} - by_calls - by_flags
+    found: list[SwitchedList] = []
+    if not wanted:
+        return ()
+    with server.fresh("drawn calls, one at a time") as alone:
+        for sample in _drawn(server, session):
+            if alone.closed or alone.is_silent or wanted <= {each for one in found for each in one.changed}:
+                break
+            seen = _switched(server, alone, sample)
+            if seen is not None and seen.changed & wanted:
+                found.append(seen)
+    return tuple(found)
+
+
+def _drawn(server: Server, session: Session) -> Iterator[Sample]:
+    """Yield the different valid calls of tools that may change something, as the fuzzer has made them."""
+    fillings = {
+        one.tool.name: Filling(one.tool.input_schema, server.revision) for one in changing_calls(server)
+    }
+    made: set[bytes] = set()
+    for line in session.lines:
+        name, arguments = named_call(line) if line.sent else ("", None)
+        if name in fillings and isinstance(arguments, dict) and len(made) < MAX_DRAWN:
+            key = encode([name, arguments])
+            if key not in made and fillings[name].allows(arguments):
+                made.add(key)
+                yield Sample(name, arguments)
 
 
 def _switches(server: Server) -> Iterator[Sample]:

@@ -238,11 +238,16 @@ class Exercise(Mapping[str, ToolExercise]):
 
 def arguments_in(request: Line) -> Any:
     """Return the arguments in a request of ``tools/call``; None if it has none that can be read."""
+    return named_call(request)[1]
+
+
+def named_call(request: Line) -> tuple[Any, Any]:
+    """Return the name and the arguments in a request of ``tools/call``; None for what cannot be read."""
     message = request.message
     if not isinstance(message, dict) or "params" not in message:  # the fuzzer writes requests as texts
         try:
             message = json.loads(request.raw)
         except (ValueError, RecursionError):
-            return None
+            return None, None
     params = message.get("params") if isinstance(message, dict) else None
-    return params.get("arguments") if isinstance(params, dict) else None
+    return (params.get("name"), params.get("arguments")) if isinstance(params, dict) else (None, None)

@@ -314,6 +314,11 @@ class Sessions:
                 self.prepare(session)
         return session
 
+    def running(self, name: str) -> Session | None:
+        """Return the shared session of that name if there is one that answers; None without."""
+        session = self._shared.get(name)
+        return None if session is None or session.closed or session.is_silent else session
+
     def _hung(self, session: Session) -> None:
         """Give up a server that has stopped answering, pings included, in `MAX_HANGS` processes."""
         self._hangs += 1
