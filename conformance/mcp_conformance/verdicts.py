@@ -13,6 +13,7 @@ from mcp_conformance.client.reply import Closed, Fault, Unanswered
 from mcp_conformance.outcome import Defect, Outcome, ToolBugs
 from mcp_conformance.protocol.jsonrpc import EVENT, NOT_UTF_8, Line, foreign_encoding, is_response, show
 from mcp_conformance.requirements.catalogue import Requirement, requirement
+from mcp_conformance.transport.interface import Empty
 
 NORMATIVE = ("keyword", "schema", "project")
 ECHO = "jsonrpc.response-id-echo"
@@ -156,6 +157,17 @@ UTF_8_RULE = {
 }
 """The rule that an answer breaks which is not UTF-8."""
 
+MAX_METHODS = 5
+"""How many methods a finding names."""
+EMPTY_RULES = {
+    Empty.NO_MESSAGE: (
+        "http.post.request-content-type",
+        "the answer as application/json or text/event-stream",
+    ),
+    Empty.ENDED_STREAM: ("http.sse.response-comes", "the answer before the end of the event stream"),
+}
+"""The rule that each kind breaks, and what was expected in its place."""
+
 
 def transport_of(line: Line) -> str:
     """Return how a line came: over ``stdio``, as a body of ``http``, or as an ``event``."""
@@ -177,6 +189,15 @@ def wrong_answer(request: Line, answer: Line) -> Finding:
     got = f"id {', '.join(show(one, 100) for one in ids)}"
     fix = remedies.of_id(wanted, ids[0]) if len(ids) == 1 else ""
     return Finding(f"id {show(wanted)}", got, (request, answer), ECHO, fix=fix)
+
+
+def empty_response(lines: Sequence[Line], empty: Empty, got: str, methods: Iterable[str]) -> Finding:
+    """Return the finding that a request, and others of these methods, got a response without an answer."""
+    rule, expected = EMPTY_RULES[empty]
+    names = sorted(set(methods))
+    more = f" and {len(names) - MAX_METHODS} other methods" if len(names) > MAX_METHODS + 1 else ""
+    named = ", ".join(names[: MAX_METHODS if more else None]) + more
+    return Finding(expected, f"{got} (for {named})", lines, rule, fatal=True, defect=Defect.HANGS)
 
 
 def severity(row: Requirement, revision: str, *, strict: bool = False, pedantic: bool = False) -> Outcome:

@@ -8,13 +8,17 @@ from dataclasses import replace
 import pytest
 
 from mcp_conformance.report.text import connection_lines
+from mcp_conformance.transport.http import throttle
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance_fixtures.http_adverse import (
+    Accepts,
     BlocksPosts,
     CountsCalls,
+    EndsStreams,
     Exhausted,
     Limits,
     LosesReused,
+    Proxied,
     Slow,
 )
 from mcp_conformance_fixtures.reference_http_wire import Connection
@@ -25,6 +29,8 @@ from support.nightly import nightly
 HANDSHAKE = "2025-11-25"
 
 
+CALLS = ("test_an_unknown_tool_is_a_protocol_error", "test_tool_names_are_case_sensitive")
+RESPONSE_COMES = "test_a_stream_has_the_response"
 CROSSING = "test_a_cancellation_that_crosses_the_answer_does_no_harm"
 
 
@@ -63,6 +69,42 @@ def test_a_server_that_limits_requests_is_not_accused(http, most, suites, tmp_pa
 def test_an_open_stream_that_blocks_requests_is_named(tmp_path):
     run, _ = found(BlocksPosts(), Connection, tmp_path, "test_ping", timeout=0.3)
     assert ["blocks POSTs" in failure.reason for failure in run.failures] == [True]
+
+
+@pytest.mark.parametrize(
+    ("http", "rule", "got"),
+    [
+        (Accepts(), "http.post.request-content-type", "HTTP 202 Accepted without a body (for tools/list)"),
+        pytest.param(
+            *(EndsStreams(), "http.sse.response-comes", "with an event stream that ended without it"),
+            marks=nightly,
+        ),
+    ],
+    ids=["accepts", "ends-streams"],
+)
+def test_responses_without_an_answer_are_one_finding(http, rule, got, tmp_path):
+    run, _ = found(http, Connection, tmp_path, "test_ping", "test_tools_call", RESPONSE_COMES)
+    findings = [(one.requirement, one.reason) for one in run.failures]
+    findings += [(one.error.requirement, one.error.got) for one in run.verdicts]
+    assert [name for name, _ in findings] == [rule]
+    assert got in findings[0][1]
+
+
+@nightly
+def test_what_a_proxy_loses_by_chance_is_no_finding(tmp_path, monkeypatch):
+    monkeypatch.setattr(throttle, "FIRST_HOLD_SECONDS", 0.01)
+    run, server = found(Proxied(), Connection, tmp_path, "test_ping", *CALLS, timeout=1.0)
+    assert [one.text for one in run.verdicts] == []
+    assert len(run.passed) > 3
+    assert server.tally.statuses[502] > server.tally.recovered > 0
+
+
+@nightly
+def test_what_a_proxy_never_gets_through_is_a_finding(tmp_path):
+    http = Proxied()
+    http.every, http.methods = 1, ("tools/call",)
+    run, _ = found(http, Connection, tmp_path, *CALLS, timeout=1.0)
+    assert "HTTP 502 Bad Gateway" in "".join(one.text for one in run.verdicts)
 
 
 def test_a_slow_server_gets_the_time_that_our_own_requests_take(tmp_path):

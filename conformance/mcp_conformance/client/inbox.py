@@ -195,7 +195,8 @@ class Inbox:
         if (instead := self._unanswered.get(key)) is not None:
             self._abandon(key)
             if instead.is_error or not self._wrong_ids(request):
-                return Unanswered(seconds, stderr=stderr, instead=instead.reason, status=instead.status)
+                status, empty = instead.status, instead.empty
+                return Unanswered(seconds, stderr=stderr, instead=instead.reason, status=status, empty=empty)
         if unread := self._why_unread(request):
             return Unread(seconds, stderr=stderr, unread=unread)
         if not self.closed and others > FLOOD_LINES_AT_TIMEOUT:

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_conformance.protocol.jsonrpc import ABSENT, Line, show
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.value import Value
+from mcp_conformance.transport.interface import Empty
 
 MB = 1_000_000
 
@@ -45,10 +46,14 @@ class Unread(Silence):
 
 @dataclass(frozen=True)
 class Unanswered(Silence):
-    """It is known that no answer comes; ``instead`` says what came, ``status`` the HTTP status."""
+    """It is known that no answer comes; ``instead`` says what came, ``status`` the HTTP status.
+
+    ``empty`` is set if that was a success over HTTP.
+    """
 
     instead: str = ""
     status: int | None = None
+    empty: Empty | None = None
 
     @property
     def is_refusal(self) -> bool:

@@ -17,8 +17,10 @@ from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.transport.http.exchange import CUT_OFF, EVENT_STREAM, Exchange
 from mcp_conformance.transport.http.headers import ACCEPT, JSON
-from mcp_conformance.transport.http.lines import HttpLines
+from mcp_conformance.transport.http.lines import HttpLines, why_unanswered
 from mcp_conformance.transport.http.request import Headers, Request
+from mcp_conformance.transport.interface import Empty
+from mcp_conformance.verdicts import Finding, empty_response
 
 RAW = "unusual HTTP requests"
 """The name of the shared session beside which unusual requests are sent."""
@@ -68,8 +70,8 @@ class HttpReply:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the connection ended before the body was complete."""
-        return self.exchange.failure == CUT_OFF
+        """Whether the connection ended, or fell silent, before the body was complete."""
+        return self.exchange.is_stalled or self.exchange.failure == CUT_OFF
 
     @cached_property
     def messages(self) -> list[Any]:
@@ -149,6 +151,13 @@ def expect_errors_without_id(replies: Iterable[HttpReply], reason: str) -> None:
     errors = [(reply, one) for reply in replies for one in reply.messages if kind(one) is Kind.ERROR]
     for reply, error in require_some(errors, skip=reason):
         expect(reply, error.get("id") is None, "an error without an id")
+
+
+def without_answer(reply: HttpReply) -> Finding:
+    """Return the finding that a success has no answer to its request."""
+    method = reply.sent.get("method") if isinstance(reply.sent, Mapping) else None
+    empty = Empty.ENDED_STREAM if reply.media_type == EVENT_STREAM else Empty.NO_MESSAGE
+    return empty_response(reply.lines, empty, why_unanswered(reply.exchange), [str(method or "a message")])
 
 
 def exchanges(server: Server) -> list[HttpReply]:

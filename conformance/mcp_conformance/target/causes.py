@@ -13,6 +13,8 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.expect import skip
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
 from mcp_conformance.target.circumstances import LIMITED, circumstance
+from mcp_conformance.target.empty_responses import met_in
+from mcp_conformance.target.gateway import GATEWAY_FAILED, is_by_chance
 from mcp_conformance.target.limiter import Limiter
 from mcp_conformance.target.sessions import Sessions
 from mcp_conformance.target.surface import ProbeFailure, is_live
@@ -24,6 +26,7 @@ REPRODUCTION_SECONDS = 10.0
 """How long a line that ended a process may take to end a new one."""
 MAX_EXAMINED_ENDS = 10
 """How many ends of one kind are examined: does the request alone end the process?"""
+EMPTY = "a request got a response without an answer, which has a finding of its own"
 FLOOD, NOT_READ = "flood", "not read"
 """Causes for which a check is blocked."""
 
@@ -46,11 +49,18 @@ class Causes:
         if isinstance(verdict, Blocked) and verdict.cause is Cause.NO_SESSION:
             return
         self.require_access()
+        if is_by_chance(self._sessions, verdict):
+            self._sessions.withdraw_start()
+            skip(GATEWAY_FAILED, cause=Cause.CIRCUMSTANCES)
         if reason := circumstance(self._sessions, verdict):
             skip(reason, cause=Cause.CIRCUMSTANCES)
         if self._limiter.is_reason(verdict.lines):
             self._sessions.withdraw_start()
             skip(LIMITED, cause=Cause.CIRCUMSTANCES)
+        if empty := met_in(verdict, self._sessions):
+            if self._count((EMPTY, empty.requirement)) > 1:
+                skip(f"{EMPTY} ({empty.requirement})", cause=Cause.CIRCUMSTANCES)
+            raise empty
         pairs = [pair for session in self._sessions.every for pair in session.inbox.wrong_answers]
         finding = next((wrong_answer(*pair) for pair in pairs if pair[0] in verdict.lines), None)
         if finding is not None and verdict.requirement == finding.requirement:
@@ -127,7 +137,7 @@ def _cause(failure: ProbeFailure) -> Any:
     if failure.is_flood:
         return FLOOD
     if failure.expected:
-        return failure.requirement
+        return (EMPTY, failure.requirement) if failure.defect else failure.requirement
     return (NOT_READ, _method(failure.lines)) if failure.is_unread else None
 
 

@@ -10,7 +10,7 @@ from hashlib import blake2s
 from typing import Any, Self
 
 from mcp_conformance.client.refusals import asks_client, complaint_about_network, network_in_text
-from mcp_conformance.client.reply import Closed, Reply
+from mcp_conformance.client.reply import Closed, Fault, Reply, Unanswered
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.world.members import members_of
@@ -32,8 +32,9 @@ MAX_ORIGINS = 20
 class ToolExercise:
     """The calls of a tool with valid arguments, and the kinds of its successes.
 
-    ``deaths`` counts those that ended the process, ``asks`` the calls, not among these, in which it asked the
-    client for something first.  ``obstacle`` says why there are no valid arguments.  ``made_up`` and
+    ``deaths`` counts those that ended the process, or whose response over HTTP had no answer, ``asks`` the
+    calls, not among these, in which it asked the client for something first.  ``obstacle`` says why there are
+    no valid arguments.  ``made_up`` and
     ``known`` count the successes of each kind of answer (a digest of it), to arguments without a known value
     and to those with one.  ``origins_of`` are where the arguments of a kind came from.  ``left_out`` counts
     the calls that the fuzzer did not make, as each would get the same refusal; ``saved_seconds`` is an
@@ -164,7 +165,7 @@ class Exercise(Mapping[str, ToolExercise]):
             one.asks += 1
             return
         one.calls += 1
-        one.deaths += isinstance(reply.fault, Closed)
+        one.deaths += _is_beyond_arguments(reply.fault)
         if is_success(reply, needs_values=self._has_members(tool)):
             self._succeed(tool, reply, arguments_in(reply.request))
         elif not one.complaint:
@@ -196,7 +197,7 @@ class Exercise(Mapping[str, ToolExercise]):
             one.asks += 1
             return
         one.calls += 1
-        one.deaths += isinstance(reply.fault, Closed)
+        one.deaths += _is_beyond_arguments(reply.fault)
         if reply.value is not None:
             self._succeed(tool, reply, arguments)
 
@@ -234,6 +235,11 @@ class Exercise(Mapping[str, ToolExercise]):
         made = cls()
         made.add({name: ToolExercise.from_data(one) for name, one in data.items()})
         return made
+
+
+def _is_beyond_arguments(fault: Fault | None) -> bool:
+    """Return whether a call failed in a way that has a finding of its own, which no other arguments mend."""
+    return isinstance(fault, Closed) or (isinstance(fault, Unanswered) and not fault.is_refusal)
 
 
 def arguments_in(request: Line) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
-from mcp_conformance.protocol.methods import LISTED
 from mcp_conformance.target.sessions import Sessions
+from mcp_conformance.target.settings import OPEN_WORLD_CALLS
 from mcp_conformance.transport.http.turns import rate_after
 
 Refusal = tuple[Any, str]
@@ -74,15 +74,15 @@ class Limiter:
         return None
 
     def _is_refused(self, session: Session, control: dict[str, Any], refusal: Refusal) -> list[bool]:
-        """Send a request `BURST` times at once; return whether each got this refusal."""
+        """Send a request several times at once; return whether each got this refusal."""
         params = control.get("params", ABSENT)
-        messages = [session.request_of(control["method"], params) for _ in range(BURST)]
+        messages = [session.request_of(control["method"], params) for _ in range(self._sendings(control))]
         lines = session.send_together(*messages)
         replies = [session.await_reply(line) for line in lines]
         return [refusal in _refusals_in(reply) for reply in replies]
 
     def _served(self, session: Session, refusal: Refusal) -> dict[str, Any] | None:
-        """Return a request that does no harm and was served in this session; None without one."""
+        """Return a request that was served in this session and may be sent again; None without one."""
         served = {
             id_key(part["id"])
             for line in session.lines
@@ -94,16 +94,23 @@ class Limiter:
             message = line.message
             if line.sent and kind(message) is Kind.REQUEST and id_key(message["id"]) in served:
                 is_call = message["method"] == "tools/call"
-                if is_call == (refusal[0] == TOOL_ERROR) and self._is_harmless(session, message):
+                if is_call == (refusal[0] == TOOL_ERROR) and self._sendings(message):
                     return dict(message)
         return None
 
-    def _is_harmless(self, session: Session, message: dict[str, Any]) -> bool:
-        if message["method"] != "tools/call":
-            return message["method"] in (*LISTED.values(), session.liveness_method)
+    def _sendings(self, message: dict[str, Any]) -> int:
+        """Return how often a request may be sent again at once.
+
+        A tool that may write is called again as often as one that may reach an open world is fuzzed, if the
+        user has released it: it gets arguments that it has had.
+        """
+        if self._sessions.surface.only_reads(message):
+            return BURST
         params = message.get("params")
         name = params.get("name") if isinstance(params, dict) else None
-        return any(tool.name == name and tool.read_only for tool in self._sessions.surface.tools)
+        settings = self._sessions.settings
+        called = (tool for tool in self._sessions.surface.tools if tool.name == name)
+        return OPEN_WORLD_CALLS if any(map(settings.may_call, called)) else 0
 
 
 def refusals(line: Line) -> Iterator[Refusal]:

@@ -38,7 +38,7 @@ from mcp_conformance.transport.http.http_sse import names_endpoint
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance.transport.interface import NotServing, Transport
-from mcp_conformance.verdicts import wrong_answer
+from mcp_conformance.verdicts import empty_response, wrong_answer
 
 NOT_MODERN = "no modern revision"
 NO_LISTING = Listing("tools/list", "tools", ())
@@ -246,6 +246,9 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
         failure = ProbeFailure("tools", id, reason, last.lines, is_unreached=True)
         return listing, (failure,)
     fault = last.fault
+    if isinstance(fault, Unanswered) and fault.empty is not None:
+        finding = empty_response(last.lines, fault.empty, fault.instead, [last.method])
+        return listing, (ProbeFailure.of("tools", finding),)
     failure = ProbeFailure(
         "tools",
         id,

@@ -40,7 +40,7 @@ def spoiling(settings: Settings, revision: str) -> Finding | None:
         for name, rule, exchange in EXCHANGES:
             line = exchange(process.lines)
             opening = process.open()
-            if opening.value is None:
+            if opening.value is None and process.open().value is None:
                 return _finding(name, rule, line, opening, process.lines.server)
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -13,8 +13,10 @@ from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol import revisions
-from mcp_conformance.protocol.jsonrpc import Line, decode, is_response
+from mcp_conformance.protocol.jsonrpc import Kind, Line, decode, is_response, kind
+from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.protocol.text import did_you_mean, named, shorten
 from mcp_conformance.protocol.uri import all_variables, variables
 from mcp_conformance.protocol.value import Value, members
@@ -32,6 +34,8 @@ REFUSING = "every request"
 SESSIONLESS = {LOCKED: "http.auth.", OLD: "http.sse24."}
 """What the ids of the rules begin with that are judged all the same."""
 TEMPLATES = "resources/templates/list", "resourceTemplates"
+READING = (*LISTS, "ping", "server/discover", "resources/read", "prompts/get", "completion/complete")
+"""The methods of requests that change nothing."""
 CALL_WORDS = ("all", "readonly")
 """The words of ``--call`` that are not names of tools."""
 INITIALIZED = Line.sending({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -46,7 +50,8 @@ class ProbeFailure:
     says that the server flooded stdout, ``is_unread`` that a line was too long to read, ``is_end`` that the
     process ended or HTTP gave no answer, ``is_mute`` that it wrote no message, or flooded stdout before its
     first answer, ``is_unreached`` that it reaches no host, so that nothing can be judged.  The failure is a
-    finding if it has an ``expected``, else it blocks the rule.
+    finding if it has an ``expected``, else it blocks the rule; ``is_fatal`` and ``defect`` are those of the
+    finding.
     """
 
     name: str
@@ -61,11 +66,14 @@ class ProbeFailure:
     is_mute: bool = False
     is_unreached: bool = False
     fix: str = ""
+    is_fatal: bool = False
+    defect: Defect | None = None
 
     @classmethod
     def of(cls, name: str, finding: Finding) -> ProbeFailure:
         """Return the failure that a finding is."""
-        return cls(name, finding.requirement, finding.got, finding.lines, expected=finding.expected)
+        failure = cls(name, finding.requirement, finding.got, finding.lines, expected=finding.expected)
+        return replace(failure, is_fatal=finding.fatal, defect=finding.defect)
 
     @property
     def verdict(self) -> Finding | Blocked | Skipped:
@@ -73,8 +81,11 @@ class ProbeFailure:
         if self.is_unreached:
             return Skipped(self.reason, cause=Cause.NO_HOST)
         if self.expected:
-            is_fatal = self.name in (SPOILT, REFUSING)
-            return Finding(self.expected, self.reason, self.lines, fatal=is_fatal, fix=self.fix)
+            defect = Defect(self.defect) if self.defect else None
+            is_fatal = self.is_fatal or self.name == REFUSING
+            return Finding(
+                self.expected, self.reason, self.lines, fatal=is_fatal, fix=self.fix, defect=defect
+            )
         cause = Cause.NO_SESSION if self.name in SESSIONLESS else None
         return Blocked(self.reason, self.lines, self.stderr, cause=cause, fix=self.fix)
 
@@ -135,6 +146,14 @@ class Surface:
     def is_modern(self) -> bool:
         """Whether it was probed in a modern revision."""
         return revisions.is_modern(self.revision)
+
+    def only_reads(self, message: Any) -> bool:
+        """Return whether a request changes nothing: it calls no tool that there is, or one that says so."""
+        if kind(message) is not Kind.REQUEST or message["method"] != "tools/call":
+            return kind(message) is Kind.REQUEST and message["method"] in READING
+        params = message.get("params")
+        name = params.get("name") if isinstance(params, dict) else None
+        return all(tool.read_only for tool in self.tools if tool.name == name)
 
     @property
     def opening_lines(self) -> tuple[Line, ...]:

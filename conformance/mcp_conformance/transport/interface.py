@@ -61,18 +61,26 @@ class Overlong:
     is_last: bool = False
 
 
+class Empty(Enum):
+    """A response over HTTP that is a success, and has no answer to its request."""
+
+    NO_MESSAGE = "no message"
+    ENDED_STREAM = "the end of an event stream"
+
+
 @dataclass(frozen=True)
 class NoAnswer:
     """The knowledge that the request with an ``id`` gets no answer.
 
     ``reason`` says what came instead, ``status`` the HTTP status, if there was one; ``is_lost`` that a reused
-    connection has lost it.
+    connection has lost it, ``empty`` what a success without an answer was.
     """
 
     id: Any
     reason: str
     status: int | None = None
     is_lost: bool = False
+    empty: Empty | None = None
 
     @property
     def is_error(self) -> bool:

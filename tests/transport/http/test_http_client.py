@@ -13,6 +13,7 @@ import zlib
 
 import pytest
 
+from mcp_conformance.transport.http import client as http_client
 from mcp_conformance.transport.http.client import Client
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.http.events import Event
@@ -308,6 +309,38 @@ def drops_second():
 
     server = RawServer(serve)
     return server
+
+
+def test_a_body_that_goes_on_after_its_json_is_taken_without_the_rest(client, monkeypatch):
+    monkeypatch.setattr(http_client, "STALL_SECONDS", 0.1)
+
+    def serve(connection):
+        while server.read_request(connection):
+            connection.sendall(OK.replace(b"Length: 2", b"Length: 12"))
+
+    server = RawServer(serve)
+    with server:
+        one = client(server)
+        stalled = [done(one, post(server.endpoint)) for _ in range(2)]
+        one.close()
+    assert [(each.body, each.is_stalled, each.aborted) for each in stalled] == [(b"{}", True, False)] * 2
+    assert (one.tally.stalled, server.connections) == (2, 2)
+
+
+def test_a_slow_body_is_waited_for(client, monkeypatch):
+    monkeypatch.setattr(http_client, "STALL_SECONDS", 0.02)
+
+    def serve(connection):
+        server.read_request(connection)
+        connection.sendall(OK.replace(b"Length: 2\r\n\r\n{}", b"Length: 8\r\n\r\n{"))
+        for part in (b'"', b"a", b'": ', b"1", b"}"):
+            time.sleep(0.04)
+            connection.sendall(part)
+
+    server = RawServer(serve)
+    with server:
+        slow = done(client(server), post(server.endpoint))
+    assert (slow.body, slow.failure) == (b'{"a": 1}', "")
 
 
 def test_a_harmless_request_is_sent_again_if_a_reused_connection_closes_without_a_byte(client):

@@ -1,6 +1,7 @@
 """A server that answers 429 gets the wait that it asks for, and fewer requests afterwards."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -8,7 +9,13 @@ import pytest
 
 from mcp_conformance.transport.http.client import Client
 from mcp_conformance.transport.http.request import Request
-from mcp_conformance.transport.http.throttle import MAX_TRIES, HeldClock, Throttle, seconds_of
+from mcp_conformance.transport.http.throttle import (
+    MAX_GATEWAY_SECONDS,
+    MAX_TRIES,
+    HeldClock,
+    Throttle,
+    seconds_of,
+)
 from mcp_conformance.transport.http.turns import MIN_RATE, Turns
 from support.raw_server import RawServer
 
@@ -88,9 +95,10 @@ def busy(*headers):
     return b"\r\n".join([b"HTTP/1.1 429 Too Many Requests", *headers, b"Content-Length: 4", b"", b"busy"])
 
 
-def exchanged(server, throttle):
+def exchanged(server, throttle, *, is_repeatable=False):
     client = Client(server.endpoint, throttle.clock, throttle=throttle)
-    exchange = client.begin(Request.to(server.endpoint, "POST", (), b"{}"))
+    request = replace(Request.to(server.endpoint, "POST", (), b"{}"), is_repeatable=is_repeatable)
+    exchange = client.begin(request)
     exchange.wait(5.0)
     client.close()
     return exchange
@@ -128,6 +136,26 @@ def test_only_a_busy_server_that_says_so_is_asked_again():
     throttle = Throttle(Turns())
     assert [throttle.grants(0, status, []) for status in (200, 500, 502, 503)] == [False] * 4
     assert throttle.grants(0, 503, ["0"])
+
+
+def test_a_server_behind_a_proxy_is_waited_for_with_what_does_no_harm_twice():
+    throttle = Throttle(Turns())
+    grants = [throttle.grants(tries, 502, [], is_repeatable=True) for tries in range(MAX_TRIES + 1)]
+    assert grants == [True] * MAX_TRIES + [False]
+    assert throttle.gateway_seconds == 7.0
+    assert not throttle.turns.is_slowed
+    throttle.gateway_seconds = MAX_GATEWAY_SECONDS
+    assert not throttle.grants(0, 504, [], is_repeatable=True)
+
+
+def test_a_ping_that_a_proxy_loses_is_sent_again_and_a_call_is_not():
+    bad = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
+    with answering(bad, bad) as server:
+        throttle = Throttle(Turns())
+        assert exchanged(server, throttle).status == 502
+        assert exchanged(server, throttle, is_repeatable=True).status == 200
+    assert len(server.received) == 3
+    assert (throttle.tally.recovered, throttle.tally.statuses[502]) == (1, 2)
 
 
 def test_a_client_that_is_closed_waits_no_longer():

@@ -14,7 +14,7 @@ from mcp_conformance.transport.http.exchange import CLOSED, Exchange, Listener, 
 from mcp_conformance.transport.http.request import Request
 from mcp_conformance.transport.http.stream import ConnectionFailed, Stream
 from mcp_conformance.transport.http.tally import Tally
-from mcp_conformance.transport.http.throttle import Throttle
+from mcp_conformance.transport.http.throttle import GATEWAY, Throttle
 from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ MAX_AT_ONCE = 16 * 1024
 # Half of the 2 s after which gunicorn closes one, the shortest default of the usual servers.
 MAX_IDLE_SECONDS = 1.0
 """How long a connection may be idle and get another request: the server may be about to close it."""
+# A server writes a body at once; what a proxy holds back comes within some 0.2 s.  Thousands of responses
+# may be too short: the first one shows it.
+STALL_SECONDS, BRIEF_STALL_SECONDS = 1.0, 0.05
+"""How long the rest of a body is waited for after a complete JSON text: the first time, and later."""
 REFUSED, NOT_HTTP = 400, (400, 501)
 """The first status of a refusal, and those of what is not HTTP."""
 IDEMPOTENT = ("GET", "HEAD", "OPTIONS", "DELETE", "PUT", "TRACE")
@@ -69,6 +73,7 @@ class Client:
     def begin(self, request: Request, listener: Listener | None = None) -> Exchange:
         """Send a request, on an idle connection at once, and return its exchange."""
         exchange = Exchange(request, listener or Listener(), self._clock, self._max_body, self._is_repeated)
+        exchange.stall_seconds = BRIEF_STALL_SECONDS if self.tally.stalled else STALL_SECONDS
         with self._lock:
             self._begun += 1
             exchange.number = self._begun
@@ -184,11 +189,17 @@ class Client:
         if exchange.misread is None and _is_misread(exchange, status):
             exchange.misread = Misreading(exchange.previous, exchange, status)
             return True
-        return self.throttle is not None and self.throttle.grants(exchange.tries, status, retry_after)
+        exchange.met_gateway |= status in GATEWAY
+        is_repeatable = exchange.request.is_repeatable
+        return self.throttle is not None and self.throttle.grants(
+            exchange.tries, status, retry_after, is_repeatable=is_repeatable
+        )
 
     def _end(self, exchange: Exchange, idle: _Connection | None) -> None:
         with self._lock:
             self.tally.lost += exchange.was_lost
+            self.tally.stalled += exchange.is_stalled
+            self.tally.recovered += exchange.met_gateway and (exchange.status or GATEWAY[0]) not in GATEWAY
             self.tally.refused_before += _follows_refusal(exchange) or exchange.misread is not None
             if exchange.misread is not None and exchange.status not in (None, exchange.misread.status):
                 self.tally.misread.append(exchange.misread)

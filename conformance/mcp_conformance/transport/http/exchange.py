@@ -24,6 +24,7 @@ KEPT_OF_EVENT_STREAM = 64 * 1024
 """The bytes of the body of an event stream that are kept beside its events."""
 CLOSED = "the connection was closed before the response"
 CUT_OFF = "the body ended early"
+STALLED = "the body went on after a complete JSON text, but nothing more came"
 ABORTED = "we closed the connection"
 
 
@@ -66,8 +67,10 @@ class Exchange:
     will be; ``failure`` is a sentence if the response is not complete, else empty; ``was_refused`` says that
     nothing listened.  ``was_resent`` says that a reused connection turned out to be closed, and the request
     was sent again; ``was_lost`` that it was not, as the server may have carried it out.  ``is_put_off`` says
-    that the request is sent again after this response, ``tries`` how often that was so.  ``previous`` is the
-    exchange before it on its connection, ``misread`` a response that may be to the body of that one.
+    that the request is sent again after this response, ``tries`` how often that was so, and
+    ``met_gateway`` that a proxy got no response of the server once.  ``stall_seconds`` is how long the next
+    bytes of a body are waited for when it could be complete.  ``previous`` is the exchange before it on its
+    connection, ``misread`` a response that may be to the body of that one.
     """
 
     def __init__(
@@ -93,7 +96,8 @@ class Exchange:
         self.tries = 0
         self.previous: Exchange | None = None
         self.misread: Misreading | None = None
-        self.is_put_off = False
+        self.is_put_off = self.met_gateway = False
+        self.stall_seconds: float | None = None
         self._is_repeated = is_repeated
         self.was_refused = self.was_resent = self.was_lost = self.aborted = False
         self._reason = ABORTED
@@ -118,6 +122,11 @@ class Exchange:
     def body(self) -> bytes:
         """The body so far."""
         return bytes(self._body)
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the body has an end for a reader of JSON, and none for a reader of HTTP."""
+        return self.failure == STALLED
 
     @property
     def size(self) -> int:
@@ -218,9 +227,12 @@ class Exchange:
 
     def _run(self, stream: Stream, reader: ResponseReader) -> bool:
         while True:
-            sent, data = stream.transfer(self._unsent)
+            sent, data = stream.transfer(self._unsent, self._stall_timeout())
             self._note_sent(sent)
             if data is None:
+                if not sent and _is_json(self._body):
+                    self.fail(STALLED)
+                    return False
                 continue
             if not data and (self.status is None or self.aborted or stream.was_reset):
                 self._fail_at_end(reader)
@@ -236,6 +248,10 @@ class Exchange:
                 self.raw_head = self.raw_head or reader.unparsed_head
                 self.fail(f"malformed response: {error}" if data else CUT_OFF)
                 return False
+
+    def _stall_timeout(self) -> float | None:
+        """Return how long the next bytes of a body are waited for; None for those of an event stream."""
+        return self.stall_seconds if self._body and self.event_parser is None else None
 
     def _note_sent(self, size: int) -> None:
         self._unsent = self._unsent[size:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 from mcp_conformance.protocol.jsonrpc import (
@@ -19,7 +20,7 @@ from mcp_conformance.protocol.jsonrpc import (
     is_response,
     kind,
 )
-from mcp_conformance.protocol.methods import CANCELLED
+from mcp_conformance.protocol.methods import CANCELLED, LISTS
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.transport.http.client import Client
 from mcp_conformance.transport.http.events import Event
@@ -33,12 +34,15 @@ from mcp_conformance.transport.interface import (
     MAX_LINE,
     STOP_SECONDS,
     Clock,
+    Empty,
     Item,
     NoAnswer,
     OnWait,
 )
 from mcp_conformance.transport.queue import ByteQueue
 
+HARMLESS = ("initialize", "server/discover", "ping", *LISTS)
+"""The methods of requests that may arrive twice: a session more is all that they leave."""
 ACCEPT_EVENTS = (b"Accept", EVENT_STREAM.encode())
 # A notification that is handled after the next request would change what that means; servers that never
 # respond to one cost this once, then `BRIEF_SECONDS`.
@@ -260,6 +264,8 @@ class HttpLines:
         self, method: str, headers: Headers, body: bytes = b"", listener: Listener | None = None
     ) -> Exchange:
         request = Request.to(self.server.endpoint, method, (*headers, *self.server.headers), body)
+        if isinstance(listener, _Answers) and listener.method in HARMLESS:
+            request = replace(request, is_repeatable=True)
         return self._client.begin(request, listener)
 
     def exchange(self, request: Request, listener: Listener | None = None) -> Exchange:
@@ -329,11 +335,13 @@ class HttpLines:
         if exchange.size > MAX_KEPT_BYTES:
             self.posted = [one for one in self.posted if one[1] is not exchange]
         self.server.note(exchange)
-        if exchange.failure and not exchange.aborted and (self.is_left or self.server.has_gone(exchange)):
+        is_broken = exchange.failure and not (exchange.aborted or exchange.is_stalled)
+        if is_broken and (self.is_left or self.server.has_gone(exchange)):
             self._received.put(EOF, at=self.age)
         elif listener.is_request and not listener.is_answered and not exchange.aborted:
-            id, reason = listener.message["id"], why_unanswered(exchange)
-            self._received.put(NoAnswer(id, reason, exchange.status, exchange.was_lost), at=self.age)
+            id, reason, empty = listener.message["id"], why_unanswered(exchange), _empty(exchange)
+            missing = NoAnswer(id, reason, exchange.status, exchange.was_lost, empty)
+            self._received.put(missing, at=self.age)
 
     def resumed(self, exchange: Exchange, listener: _Stream) -> bool:
         """Begin to resume a stream whose connection ended, after the time that the server asks for.
@@ -450,6 +458,16 @@ def _message_in(line: bytes) -> Any:
 def needs_order(message: Any) -> bool:
     """Return whether the next message waits for the response to this one."""
     return kind(message) is not Kind.REQUEST or message["method"] == "initialize"
+
+
+def _empty(exchange: Exchange) -> Empty | None:
+    """Return what a success without an answer was; None for an error, a JSON text, or a failure."""
+    if exchange.failure or not 200 <= (exchange.status or 0) < 300:
+        return None
+    if exchange.media_type == EVENT_STREAM:
+        return Empty.ENDED_STREAM
+    is_json = exchange.body.strip() and exchange.media_type == JSON[1].decode()
+    return None if is_json else Empty.NO_MESSAGE
 
 
 def why_unanswered(exchange: Exchange) -> str:

@@ -16,12 +16,16 @@ UNUSUAL_BYTE = re.compile(rb"[\x00\r\n]")
 
 @dataclass(frozen=True)
 class Request:
-    """One request.  ``method`` and ``target`` may hold any bytes, as surrogate escapes."""
+    """One request.  ``method`` and ``target`` may hold any bytes, as surrogate escapes.
+
+    It ``is_repeatable`` if its message does no harm twice.
+    """
 
     method: str
     target: str
     headers: Headers
     body: bytes = b""
+    is_repeatable: bool = False
 
     @classmethod
     def to(cls, endpoint: Endpoint, method: str, headers: Headers = (), body: bytes = b"") -> Request:

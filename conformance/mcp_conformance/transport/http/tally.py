@@ -18,16 +18,17 @@ class Tally:
 
     ``processes`` counts those of the server that were started.  ``reused`` counts the requests on a
     connection that had carried others, ``lost`` those among them whose connection was closed without a byte
-    of the response, and that were not sent again.  ``statuses`` counts the responses by those statuses that
-    are `COUNTED`, also those whose request was sent again.  ``refused_before`` counts the requests on a
-    connection after a refused one with a body, ``misread`` has those that were served only on another
-    connection.
+    of the response, and that were not sent again; ``stalled`` counts the bodies of which nothing more came
+    after a complete JSON text.  ``statuses`` counts the responses by those statuses that are `COUNTED`, also
+    those whose request was sent again; ``recovered`` counts the requests that a proxy did not get through to
+    the server, and later did.  ``refused_before`` counts the requests on a connection after a refused one
+    with a body, ``misread`` has those that were served only on another connection.
     """
 
     def __init__(self) -> None:
-        self.processes = self.reused = self.lost = 0
+        self.processes = self.reused = self.lost = self.stalled = 0
         self.statuses: Counter[int] = Counter()
-        self.refused_before = 0
+        self.recovered = self.refused_before = 0
         self.misread: list[Misreading] = []
         self._lock = threading.Lock()
 

@@ -21,6 +21,11 @@ FIRST_HOLD_SECONDS = 1.0
 # Waits of 1, 2, 4 s; a limiter that is still closed then has a window of its own that it does not name.
 MAX_TRIES = 3
 """How often a request is sent again that was not served for the number of requests."""
+GATEWAY = (502, 503, 504)
+"""The statuses of a proxy that gets no response of the server behind it."""
+# The longest restart of a server behind a proxy that is waited for, or some of them.
+MAX_GATEWAY_SECONDS = 60.0
+"""How long a run waits for such a server."""
 
 
 class HeldClock:
@@ -71,22 +76,26 @@ class Throttle:
 
     ``turns`` are slowed down, ``clock`` stands still meanwhile; ``tally`` counts such answers.  ``asked`` is
     the longest wait that the server has asked for, in seconds; ``is_exhausted`` says that waiting has not
-    helped the last request.
+    helped the last request.  ``gateway_seconds`` is how long it was waited for a server behind a proxy.
     """
 
     def __init__(self, turns: Turns, clock: Clock = SYSTEM_CLOCK):
         self.turns, self.clock, self.tally = turns, HeldClock(clock), Tally()
         self.asked = 0.0
         self.is_exhausted = False
+        self.gateway_seconds = 0.0
 
-    def grants(self, tries: int, status: int, retry_after: Sequence[str]) -> bool:
+    def grants(
+        self, tries: int, status: int, retry_after: Sequence[str], *, is_repeatable: bool = False
+    ) -> bool:
         """Hold everything if there were too many requests; return whether this one is sent again.
 
-        ``tries`` counts its repetitions so far.  The server has not carried it out (RFC 6585, section 4).
+        ``tries`` counts its repetitions so far.  The server has not carried it out (RFC 6585, section 4); it
+        may have, if a proxy got no response of it, so only a request that ``is_repeatable`` is sent again.
         """
         if status != 429 and not (status == 503 and retry_after):
             self.is_exhausted &= status >= 500
-            return False
+            return status in GATEWAY and is_repeatable and self._grants_restart(tries)
         seconds = seconds_of(retry_after)
         self.asked = max(self.asked, seconds or 0.0)
         seconds = FIRST_HOLD_SECONDS * 2**tries if seconds is None else seconds
@@ -97,6 +106,16 @@ class Throttle:
             self.turns.slow_down(seconds)
         else:
             self.turns.hold(seconds)
+        return True
+
+    def _grants_restart(self, tries: int) -> bool:
+        """Hold everything for a server that may be started again; return whether there is time for that."""
+        seconds = FIRST_HOLD_SECONDS * 2**tries
+        if tries >= MAX_TRIES or self.gateway_seconds + seconds > MAX_GATEWAY_SECONDS:
+            return False
+        self.gateway_seconds += seconds
+        self.clock.hold(seconds)
+        self.turns.hold(seconds)
         return True
 
 
