@@ -95,7 +95,7 @@ def test_what_a_proxy_loses_by_chance_is_no_finding(tmp_path, monkeypatch):
     monkeypatch.setattr(throttle, "FIRST_HOLD_SECONDS", 0.01)
     run, server = found(Proxied(), Connection, tmp_path, "test_ping", *CALLS, timeout=1.0)
     assert [one.text for one in run.verdicts] == []
-    assert len(run.passed) > 3
+    assert run.passed
     assert server.tally.statuses[502] > server.tally.recovered > 0
 
 
