@@ -102,7 +102,7 @@ def test_what_a_proxy_loses_by_chance_is_no_finding(tmp_path, monkeypatch):
 @nightly
 def test_what_a_proxy_never_gets_through_is_a_finding(tmp_path):
     http = Proxied()
-    http.every, http.methods = 1, ("tools/call",)
+    http.every, http.methods = 1, ("tools/call", "prompts/get")
     run, _ = found(http, Connection, tmp_path, *CALLS, timeout=1.0)
     assert "HTTP 502 Bad Gateway" in "".join(one.text for one in run.verdicts)
 
