@@ -2,7 +2,12 @@
 
 import pytest
 
-from mcp_conformance.client.exceptions import unexpected_exception, validator_error
+from mcp_conformance.client.exceptions import (
+    caught_exception,
+    never_awaited,
+    unexpected_exception,
+    validator_error,
+)
 from mcp_conformance.client.refusals import refuses_in_words
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.protocol.jsonrpc import Line
@@ -92,3 +97,34 @@ def test_a_refusal_in_words_is_no_success(text):
 @pytest.mark.parametrize("text", ["example", "5", "Sunny, and no error in sight", "Found 0 files", "[]"])
 def test_a_result_is_no_refusal(text):
     assert not refuses_in_words(succeeded(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Error opening project: list index out of range", "index out of range"),
+        ("Error: division by zero", "Error: division by zero"),
+        ("❌ Error: 'NoneType' object is not subscriptable", "'NoneType' object"),
+        ("Error: no project is called example", ""),
+        ("The index out there", ""),
+    ],
+)
+def test_an_exception_is_seen_in_a_result(text, words):
+    assert caught_exception(succeeded(text)) == words
+    assert caught_exception(failed(text)) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_unawaited"),
+    [
+        ("<coroutine object Tools.<locals>.read at 0x7F1b5c0d3a40>", True),
+        (" [object Promise]\n", True),
+        ("<Task pending name='Task-3' coro=<read() running at a.py:3>>", True),
+        ("<async_generator object rows at 0x7f1b>", True),
+        ("It prints [object Promise].", False),
+        ("[object Object]", False),
+        ("<coroutine>", False),
+    ],
+)
+def test_what_has_not_been_awaited_is_the_whole_text(text, is_unawaited):
+    assert bool(never_awaited(succeeded(text))) is is_unawaited
