@@ -1,5 +1,7 @@
 """A server that limits requests by itself is not accused of what it then refuses."""
 
+from dataclasses import replace
+
 import pytest
 
 from mcp_conformance.client.spacing import Spacing
@@ -75,6 +77,20 @@ def test_a_limiter_of_calls_is_recognised_by_tool_errors():
     assert replies[-1].is_tool_error
     assert limiter.is_reason(replies[-1].lines)
     assert settings.spacing.rate <= 5
+    server.close()
+
+
+@pytest.mark.parametrize("released", [("all",), ("readonly",)])
+def test_a_limiter_of_a_tool_that_writes_is_recognised_if_it_may_be_called(released):
+    bucket = Bucket(10, 5.0, with_tool_error, {"tools/call"})
+    settings = replace(settings_in_memory(mutated(bucket)), call=released)
+    bucket.clock = settings.clock
+    server = Server.of(probe_all(settings, (HANDSHAKE,)), HANDSHAKE)
+    params = {"name": "grow", "arguments": {}}
+    replies = [server.session.request("tools/call", params) for _ in range(11)]
+    sent = server.session.sent
+    assert Limiter(server.sessions).is_reason(replies[-1].lines) == (released == ("all",))
+    assert (server.session.sent > sent) == (released == ("all",))
     server.close()
 
 

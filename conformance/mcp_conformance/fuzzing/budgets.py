@@ -201,6 +201,8 @@ class SoakBudget:
     # Calls to repeat, the failed one included, if it does not fail alone: 10,000 take 5 to 25 s.
     history_lengths: tuple[int, ...] = (10, 100, 1_000, 10_000)
     search_seconds: float = 60.0
+    # Not measured: a session over HTTP takes some 10 ms, so 30 s of soak open enough to judge them.
+    session_share: float = 0.1
     reduction: ReductionBudget = SOAK_REDUCTION
     drift: DriftBudget = DRIFT
 

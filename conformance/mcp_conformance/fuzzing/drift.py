@@ -142,9 +142,9 @@ class Drift:
     def _growing(self) -> Iterator[tuple[str, str]]:
         for name, samples in self._series.items():
             if (found := growth(samples, *LEAST[name])) is not None:
-                before, after = _amount(name, found.before), _amount(name, found.after)
+                before, after = shown_amount(name, found.before), shown_amount(name, found.after)
                 how = f"{name} grew from {before} to {after} over {found.calls:,} calls"
-                yield name, f"{how}, {_amount(name, found.per_call)} a call, and did not level off"
+                yield name, f"{how}, {shown_amount(name, found.per_call)} a call, and did not level off"
 
     def _changed_answers(self) -> Iterator[tuple[str, str]]:
         """Yield the tools whose answers changed, unless a tool was called that may change things."""
@@ -165,10 +165,10 @@ def _shown(reply: Reply) -> str:
 
 
 def _figure(name: str, amount: float) -> str:
-    return f"{name} {_amount(name, amount)}"
+    return f"{name} {shown_amount(name, amount)}"
 
 
-def _amount(name: str, amount: float) -> str:
+def shown_amount(name: str, amount: float) -> str:
     """Return an amount with its unit."""
     if name == MEMORY:
         unit, worth = ("MB", 1e6) if amount >= 1e6 else ("kB", 1e3) if amount >= 1e3 else ("bytes", 1)

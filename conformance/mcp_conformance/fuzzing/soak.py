@@ -12,6 +12,7 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Tool, call_in
 from mcp_conformance.fuzzing.budgets import SOAK, SoakBudget
 from mcp_conformance.fuzzing.drift import Drift
+from mcp_conformance.fuzzing.session_growth import SessionGrowth
 from mcp_conformance.fuzzing.soak_calls import CALLS_PER_REPEATED, SoakCall, ToolLoad
 from mcp_conformance.fuzzing.soak_reproduction import FailedCall, SoakReproduction
 from mcp_conformance.fuzzing.window import Request, top_up
@@ -55,6 +56,7 @@ class Soak:
         self._in_flight: deque[tuple[SoakCall, Line]] = deque()
         self._session: Session | None = None
         self._drift = Drift(None, server.clock, budget.drift)
+        self._session_growth = SessionGrowth(server)
         self._changes: dict[str, str] = {}
         self._known: set[tuple[str, str]] = set()
         self._kinds: Counter[tuple[str, str]] = Counter()
@@ -66,6 +68,8 @@ class Soak:
         """Call tools until ``until`` (seconds of the clock); yield findings, and None for good calls."""
         try:
             yield from self._begin(until)
+            now = self.server.clock.monotonic()
+            self._session_growth.watch(now + self.budget.session_share * (until - now))
             self._end()  # the first calls have no number, so no history may contain them
             while (session := self._filled(until)) is not None:
                 call, line = self._in_flight.popleft()
@@ -86,7 +90,8 @@ class Soak:
     @property
     def drift(self) -> list[str]:
         """What changed in processes of the server over the calls, and what was not watched, a line each."""
-        return self._drift.lines(self._changes) if self.calls else []
+        lines = self._drift.lines(self._changes) if self.calls else []
+        return [*lines, *self._session_growth.lines()]
 
     @property
     def _conversation(self) -> Session:
