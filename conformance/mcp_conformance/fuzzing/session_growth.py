@@ -56,5 +56,5 @@ class SessionGrowth:
                 f"ended, {shown_amount(MEMORY, found.per_call)} a session, and did not level off"
             )
         else:
-            number = f"{self._sessions:,}"
-            yield f"memory did not keep on growing over {number} sessions that were opened and ended"
+            opened = f"{self._sessions:,} sessions that were opened and ended"
+            yield f"memory did not keep on growing over {opened}"
