@@ -1,5 +1,6 @@
 """Exploration: calls in rounds find arguments that work, within limits, and in the same order each time."""
 
+import sqlite3
 from base64 import b64decode
 
 from mcp_conformance.generation import example
@@ -382,3 +383,38 @@ def test_only_a_tool_that_may_write_any_statement_makes_a_table():
     assert next(statements(member, execute, TEXT, may_write=True)).startswith("CREATE TABLE")
     assert next(statements(member, execute, TEXT)) == f"SELECT * FROM {TEXT}"
     assert next(statements(member, "Execute a SQL SELECT", TEXT, may_write=True)) == f"SELECT * FROM {TEXT}"
+
+
+def database(answers):
+    """Return a tool that executes any statement; ``answers`` gets what each has brought."""
+    connection = sqlite3.connect(":memory:")
+
+    def execute_query(sql: str):
+        """Execute a SQL query on the database."""
+        try:
+            rows = [list(row) for row in connection.execute(sql)]
+        except sqlite3.Error as error:
+            raise Refused(str(error)) from error
+        answers.append(rows)
+        return {"success": True, "rows": rows}
+
+    return execute_query
+
+
+def test_rows_that_were_stored_are_read():
+    answers = []
+    exploration = explored(FakeTools(database(answers)))
+    assert exploration.best_of("execute_query").arguments == {"sql": f"SELECT * FROM {TEXT}"}
+    assert answers[-1] == [[1, "example"]]
+
+
+def test_no_row_is_stored_where_no_table_can_be_made():
+    def execute_query(sql: str):
+        """Execute a SQL query on the database."""
+        if not sql.startswith("SELECT 1"):
+            raise Refused("the database is read-only")
+        return {"rows": [1, "example"]}
+
+    server = FakeTools(execute_query)
+    explored(server)
+    assert not any("INSERT" in one["sql"] for one in server.of("execute_query"))

@@ -19,6 +19,8 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.answers import values_of
+from mcp_conformance.world.known import Origin
+from mcp_conformance.world.made_up import STORED
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.success import is_success
 from mcp_conformance.world.world import World
@@ -61,7 +63,7 @@ class Preparation:
             return
         before = len(session.lines)
         calls = [call for call in self._worked if call.tool.name in tools]
-        reading = [call for call in calls if call.tool.read_only]
+        reading = [call for call in calls if call.tool.read_only or self._reads_rows(call)]
         failed = self._failed(session, reading)
         if failed or not any(map(self._is_witness, reading)):
             self._failed(session, calls)
@@ -81,9 +83,17 @@ class Preparation:
 
     def _is_witness(self, call: Call) -> bool:
         """Return whether a call has a value that a call of another tool has made."""
+        origins = self._origins(call)
+        has_others = any(one.kind in (SHOWN, SENT) and one.of != call.tool.name for one in origins)
+        return has_others or self._reads_rows(call)
+
+    def _reads_rows(self, call: Call) -> bool:
+        """Return whether a call reads rows that another call of its tool has stored."""
+        return any(one.kind == STORED for one in self._origins(call))
+
+    def _origins(self, call: Call) -> list[Origin]:
         same = [one for one in self._world.worked[call.tool.name] if one.arguments == call.arguments]
-        origins = [known.origin for one in same for known in one.known.values()]
-        return any(one.kind in (SHOWN, SENT) and one.of != call.tool.name for one in origins)
+        return [known.origin for one in same for known in one.known.values()]
 
 
 def renamed(session: Session, text: bytes) -> bytes:

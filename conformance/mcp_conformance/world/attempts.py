@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import encode
-from mcp_conformance.world.filling import Filling
+from mcp_conformance.world.filling import Filling, put
 from mcp_conformance.world.known import Known
+from mcp_conformance.world.made_up import rows_after
 from mcp_conformance.world.members import ITEM, members_of
 from mcp_conformance.world.options import Options
 from mcp_conformance.world.ownership import is_deleting
@@ -77,6 +79,16 @@ class Attempts:
                     self.world.make_copies(made)
                     return Attempt(made, choice)
         return None
+
+    def storing(self, attempt: Attempt) -> Iterator[Attempt]:
+        """Yield what stores a row in the table that a statement has made, and then what reads it."""
+        for path, made in attempt.known.items():
+            for statement, origin in rows_after(made.value, self.world.ownership.text, self.tool.name):
+                arguments = deepcopy(attempt.arguments)
+                put(arguments, path, statement)
+                if self._filling.allows(arguments):
+                    known = replace(made, value=statement, origin=origin or made.origin)
+                    yield Attempt(arguments, {**attempt.known, path: known})
 
     def skip(self, arguments: Mapping[str, Any]) -> None:
         """Note that a call had these arguments already."""

@@ -10,6 +10,7 @@ from mcp_conformance.client.refusals import asks_client, complaint_about_network
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.world.attempts import Attempt, Attempts
 from mcp_conformance.world.known import Owner
+from mcp_conformance.world.made_up import STORED
 from mcp_conformance.world.members import members_of, words_of
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.success import is_success, kind_of
@@ -227,8 +228,22 @@ class Exploration:
             self.world.learn_success(call, attempt.known, one.attempts.refused.needed, is_best=is_best)
             if is_best:
                 one.best, one.is_left = call, True
+            self._read_rows(one, attempt)
         else:
             one.attempts.learn(call, attempt.known)
+
+    def _read_rows(self, one: Explored, made: Attempt) -> None:
+        """Store a row in the table that a statement has made, and read it: that answer has rows."""
+        for attempt in one.attempts.storing(made):
+            self.world.add(known for known in attempt.known.values() if known.origin.kind == STORED)
+            call = self._call(one.tool, attempt.arguments) if self._may_call(one) else None
+            if call is None or call.failed:
+                return
+            one.calls.append(call)
+            reads = any(known.origin.kind == STORED for known in attempt.known.values())
+            if is_success(call.reply):
+                self.world.learn_success(call, attempt.known, is_best=reads)
+                one.best = call if reads else one.best
 
 
 def needs_exploration(call: Call) -> bool:

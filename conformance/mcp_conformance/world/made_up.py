@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from mcp_conformance.world.fitting import is_path
+from mcp_conformance.world.known import Origin
 from mcp_conformance.world.members import Member, words_of
 
 NEW_FILES = frozenset({"create", "write", "save", "export", "download", "new", "make"})
@@ -21,9 +22,11 @@ FORMS = (
 )
 """Forms in words, and a value of each."""
 SQL_WORDS = frozenset({"sql", "query", "statement"})
-SQL = re.compile(r"\bSQL\b|\bSELECT\b|\bINSERT\b|\bCREATE TABLE\b")
+SQL = re.compile(r"\b(?:SQL|sql)\b|\bSELECT\b|\bINSERT\b|\bCREATE TABLE\b")
 CREATES, WRITES = re.compile(r"CREATE[ _-]?TABLE", re.IGNORECASE), re.compile(r"INSERT|UPDATE", re.IGNORECASE)
 SELECTS = re.compile(r"SELECT|read", re.IGNORECASE)
+STORED = "rows stored by"
+"""The kind of the origin of a statement that reads rows which this run has stored."""
 
 
 def in_form(form: str) -> Any:
@@ -54,10 +57,32 @@ def statements(member: Member, about: str, text: str, *, may_write: bool = False
     """
     if not set(words_of(member.name)) & SQL_WORDS or not SQL.search(f"{member.name} {about}"):
         return
-    takes_all = may_write and not (WRITES.search(about) or SELECTS.search(about))
+    takes_all = may_write and bool(WRITES.search(about)) == bool(SELECTS.search(about))
     if CREATES.search(about) or takes_all:
-        yield f"CREATE TABLE IF NOT EXISTS {text} (id INTEGER, name TEXT)"
+        yield _create(text)
     if WRITES.search(about):
-        yield f"INSERT INTO {text} VALUES (1, 'example')"  # noqa: S608  (made up by this run)
-    yield f"SELECT * FROM {text}"  # noqa: S608  (made up by this run)
+        yield _insert(text)
+    yield _select(text)
     yield "SELECT 1 AS id, 'example' AS name"
+
+
+def rows_after(statement: Any, text: str, tool: str) -> Iterator[tuple[str, Origin | None]]:
+    """Yield the statements that store a row in the table that one has made, and read it; none after others.
+
+    That which reads comes with an origin: it works only where the row was stored.
+    """
+    if statement == _create(text):
+        yield _insert(text), None
+        yield _select(text), Origin(STORED, tool)
+
+
+def _create(table: str) -> str:
+    return f"CREATE TABLE IF NOT EXISTS {table} (id INTEGER, name TEXT)"
+
+
+def _insert(table: str) -> str:
+    return f"INSERT INTO {table} VALUES (1, 'example')"  # noqa: S608  (made up by this run)
+
+
+def _select(table: str) -> str:
+    return f"SELECT * FROM {table}"  # noqa: S608  (made up by this run)
