@@ -18,13 +18,19 @@ from mcp_conformance.fuzzing.soak_reproduction import FailedCall, SoakReproducti
 from mcp_conformance.fuzzing.window import Request, top_up
 from mcp_conformance.generation import NoExample
 from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import SHARED
 from mcp_conformance.target.unanswered import unanswered
 from mcp_conformance.verdicts import Blocked, Finding, Skipped
+from mcp_conformance.world.exploration import needs_exploration
+from mcp_conformance.world.success import is_success
 
 # Not measured: to judge an answer takes as long as to get one from a quick server.
 MAX_EXERCISED = 100
 """How many calls of each tool with valid arguments are judged by what came of them."""
+EXPLORED_SHARE = 0.25
+"""Not measured: the share of the time in which arguments that work may be looked for, as in a run."""
 LEAVES_UNANSWERED, ENDS_SERVER = "it leaves calls unanswered", "its calls end the server"
 
 
@@ -53,6 +59,7 @@ class Soak:
         self.calls = self.processes = self.repeats = 0
         self._next = self._first = 0
         self._is_over = False
+        self._futile: list[ToolLoad] = []
         self._in_flight: deque[tuple[SoakCall, Line]] = deque()
         self._session: Session | None = None
         self._drift = Drift(None, server.clock, budget.drift)
@@ -100,6 +107,7 @@ class Soak:
             self._end()
         if self._session is None:
             self._session = self.server.sessions.connect("the soak")
+            self.server.sessions.prepare(self._session)
             self._drift = Drift(self._session.process.pid, self.server.clock, self.budget.drift)
             self._first = self._next
             self.processes += 1
@@ -131,7 +139,27 @@ class Soak:
                 self._leave_out(tool.name, f"it takes {call.reply.seconds:.1f} s")
             else:
                 self.loads.append(load)
+                self._futile += [load] if needs_exploration(call) else []
                 yield from self._judged(load.first, call.reply)
+        if self._futile and self.server.clock.monotonic() < until:
+            self._explore(until)
+
+    def _explore(self, until: float) -> None:
+        """Look, in a process of its own, for arguments of the tools that refuse the plainest ones.
+
+        A soak of refusals is no load: those that work come in their place.
+        """
+        server = self.server
+        server.tool_calls.begin((until - server.clock.monotonic()) * EXPLORED_SHARE)
+        server.sessions.end_all_but(SHARED)
+        self._end()
+        for load in self._futile:
+            for arguments in server.arguments.world.working(load.tool, server.revision)[:1]:
+                session = self._conversation
+                call = call_in(session, load.tool, renamed_value(session, dict(arguments)))
+                if is_success(call.reply) and not call.is_slow:
+                    working = ToolLoad(server, replace(call, arguments=dict(arguments)))
+                    self.loads[self.loads.index(load)] = working
 
     def _first_arguments(self, tool: Tool, until: float) -> tuple[dict[str, Any], str]:
         """Return arguments for the first call of a tool, or why it is not called."""
@@ -181,7 +209,7 @@ class Soak:
             call = self._call_of(self._next)
             self._next += 1
             if call is not None:
-                yield call, call.request
+                yield call, call.request(session)
 
     def _call_of(self, number: int) -> SoakCall | None:
         """Return the call of a number; None if its tool was left out by then, or no arguments were found."""

@@ -7,6 +7,7 @@ from functools import partial
 
 from hypothesis import strategies as st
 
+from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.fuzzing.case_source import CaseSource, invalid_cases, valid_cases
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
@@ -14,6 +15,7 @@ from mcp_conformance.fuzzing.oracles import Case, accepts_valid
 from mcp_conformance.fuzzing.window import Request
 from mcp_conformance.generation import NoExample, Source
 from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.target.preparation import renamed
 from mcp_conformance.target.server import Server
 
 # One call of a tool in so many has the arguments of the first.  Not measured: a tenth is 50 of the calls
@@ -44,10 +46,9 @@ class SoakCall:
         """The kind of its arguments."""
         return "valid arguments" if self.case.wrong is None else "invalid arguments"
 
-    @property
-    def request(self) -> Request:
-        """The request that makes the call."""
-        return self.load.target.request(self.case.text)
+    def request(self, session: Session) -> Request:
+        """Return the request that makes the call, with the names that things have in the process."""
+        return self.load.target.request(renamed(session, self.case.text))
 
 
 class ToolLoad:

@@ -53,6 +53,7 @@ class SoakReproduction:
     def culprit(self, suspects: Sequence[SoakCall]) -> FailedCall | None:
         """Return the first call that a fresh process does not answer either."""
         with self._other_server() as server, server.fresh("reproductions") as session:
+            server.sessions.prepare(session)
             for call in suspects:
                 reply = call.load.target.ask(session, call.case.text, call.load.answer_seconds)
                 failure = call.case.oracle(reply)
@@ -119,7 +120,8 @@ class SoakReproduction:
             server.fresh("reproductions") as session,
         ):
             lines = session.lines
-            todo = ((call, call.request) for call in calls)
+            server.sessions.prepare(session)
+            todo = ((call, call.request(session)) for call in calls)
             while True:
                 top_up(session, waiting, self.budget.in_flight, todo)
                 if not waiting:
@@ -139,9 +141,8 @@ class SoakReproduction:
     @contextmanager
     def _other_server(self) -> Iterator[Server]:
         """Make a server for processes besides the soak's, and close them."""
-        server = Server(
-            replace(self.server.settings, examples=self.budget.shrinking_examples), self.server.surface
-        )
+        settings = replace(self.server.settings, examples=self.budget.shrinking_examples)
+        server = Server(settings, self.server.surface, self.server.run)
         try:
             yield server
         finally:

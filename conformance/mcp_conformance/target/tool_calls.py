@@ -120,14 +120,15 @@ class ToolCalls:
         quick = (tool for tool in self._tools if not self.pending.is_slow(tool.name))
         return [call for call in exercised(self.call, quick) if not call.is_slow]
 
-    def begin(self) -> None:
-        """Call the tools, then explore those that need it, the first time only.
+    def begin(self, max_seconds: float = math.inf) -> None:
+        """Call the tools, then explore those that need it, for so long at most; the first time only.
 
         The first slow calls stay pending until some check needs them.
         """
         if self._has_begun:
             return
         self._has_begun = True
+        self._exploration_seconds = min(self._exploration_seconds, max_seconds)
         for tool in self._world.in_order(self._tools):
             if self.pending.leave_room and tool.name not in self._calls:
                 with suppress(Skipped):
