@@ -22,6 +22,7 @@ from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.interface import SYSTEM_CLOCK
 from mcp_conformance.verdicts import Blocked, Finding
 from support import REFERENCE, awkward, environment, forked, mutant, started
+from support.world import bench_on, furnished
 
 AWKWARD = ("out_of_order", "notification_first", "split_writes", "chatty_stderr")
 LONG = 600.0
@@ -397,3 +398,23 @@ def test_ctrl_c_ends_the_soak_with_its_summary(tmp_path):
     assert "Traceback" not in output
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_soak_makes_calls_that_work():
+    """Of these tools most refuse what does not exist, and each process knows only what it made itself."""
+    with furnished() as throwaway:
+        server = bench_on(throwaway).server
+        soak = Soak(server)
+        for _ in soak.run(server.clock.monotonic() + LONG):
+            if soak.calls >= 200:
+                break
+        exercise = server.tool_calls.exercise
+        assert {"create_note", "get_note", "set_state"} <= {
+            name for name in exercise if exercise[name].successes
+        }
+        lines = [line.message for line in soak._conversation.lines if not line.sent]
+        answers = [
+            one["result"] for one in lines if isinstance(one, dict) and "content" in one.get("result", ())
+        ]
+        assert sum(not one.get("isError") for one in answers) > len(answers) // 4
+        server.close()
