@@ -41,6 +41,7 @@ def test_a_result_with_a_value_is_a_success(reply):
         answer("fetch failed: getaddrinfo ENOTFOUND example.org"),
         answer(""),
         answer('{\n  "success": false,\n  "table": "example"\n}'),
+        answer('{"/srv/a.txt": {"result": "error", "reason": "Hash mismatch", "content": "a"}}'),
         answer('{"ok": false, "id": "example"}'),
         answer('{\n  "status": "error",\n  "message": "Request not found"\n}'),
         answer('{"entities": [], "relations": []}'),

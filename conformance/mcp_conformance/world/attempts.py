@@ -13,11 +13,12 @@ from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.filling import Filling, put
 from mcp_conformance.world.known import Known
 from mcp_conformance.world.made_up import rows_after
-from mcp_conformance.world.members import ITEM, members_of
+from mcp_conformance.world.members import ITEM, members_of, words_of
 from mcp_conformance.world.options import Options
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.refused import Refused
 from mcp_conformance.world.success import is_empty
+from mcp_conformance.world.things import PRODUCING
 from mcp_conformance.world.worked import Path, Working, values_at
 from mcp_conformance.world.world import World
 
@@ -81,7 +82,12 @@ class Attempts:
         return None
 
     def storing(self, attempt: Attempt) -> Iterator[Attempt]:
-        """Yield what stores a row in the table that a statement has made, and then what reads it."""
+        """Yield what stores a row in the table that a statement has made, and then what reads it.
+
+        Nothing for a tool that only makes tables, by its name.
+        """
+        if set(words_of(self.tool.name)) & PRODUCING:
+            return
         for path, made in attempt.known.items():
             for statement, origin in rows_after(made.value, self.world.ownership.text, self.tool.name):
                 arguments = deepcopy(attempt.arguments)

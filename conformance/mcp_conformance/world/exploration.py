@@ -237,9 +237,11 @@ class Exploration:
         for attempt in one.attempts.storing(made):
             self.world.add(known for known in attempt.known.values() if known.origin.kind == STORED)
             call = self._call(one.tool, attempt.arguments) if self._may_call(one) else None
-            if call is None or call.failed:
+            if call is None:
                 return
             one.calls.append(call)
+            if not is_success(call.reply, needs_values=False):
+                return
             reads = any(known.origin.kind == STORED for known in attempt.known.values())
             if is_success(call.reply):
                 self.world.learn_success(call, attempt.known, is_best=reads)

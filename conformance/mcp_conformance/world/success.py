@@ -18,7 +18,7 @@ MARK = "\N{BULLET}"
 NUMBER = re.compile(r"[-+]?\b[^\W\d]*\d\w*(?:[.:+-]\w*\d\w*)*")
 """A number, and a word with one: ids, dates and versions differ from answer to answer."""
 WORD = re.compile(r"\w")
-SAYS_OUTCOME = re.compile(r'"(?:success|ok|status)"')
+SAYS_OUTCOME = re.compile(r'"(?:success|ok|status|result)"')
 """A member that says whether a call did its work."""
 
 
@@ -39,19 +39,29 @@ def is_success(reply: Reply, *, needs_values: bool = True) -> bool:
 def _says_failure(reply: Reply) -> bool:
     """Return whether the first text of a result is an object of JSON that says that the call failed.
 
-    ``"status": "error"`` counts with a text that says why: without one it may be the status of something that
-    the tool reads.
+    So does one whose members all say it, as for each of several files.
     """
     text = next(iter(reply.texts), "")
     if not SAYS_OUTCOME.search(text[:MAX_LENGTH]):
         return False
     with suppress(ValueError, RecursionError):
         said = json.loads(text)
-        if isinstance(said, dict):
-            says_why = any(isinstance(said.get(name), str) for name in ("message", "error"))
-            is_no_success = said.get("success") is False or said.get("ok") is False
-            return is_no_success or (said.get("status") == "error" and says_why)
+        inner = list(said.values()) if isinstance(said, dict) else []
+        return _is_failure(said) or (bool(inner) and all(map(_is_failure, inner)))
     return False
+
+
+def _is_failure(said: Any) -> bool:
+    """Return whether an object says that something failed.
+
+    ``"status": "error"`` counts with a text that says why: without one it may be the status of something that
+    the tool reads.
+    """
+    if not isinstance(said, dict):
+        return False
+    says_why = any(isinstance(said.get(name), str) for name in ("message", "error", "reason"))
+    is_no_success = said.get("success") is False or said.get("ok") is False
+    return is_no_success or (says_why and "error" in (said.get("status"), said.get("result")))
 
 
 def is_empty(result: Any) -> bool:
