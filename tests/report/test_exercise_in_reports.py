@@ -28,7 +28,7 @@ from mcp_conformance.target.probe import probe_all
 from mcp_conformance_fixtures.mutants import item, method
 from support.bench import settings_in_memory
 from support.in_memory import mutated
-from support.sample_report import REPORT, failed, result
+from support.sample_report import REPORT, failed, is_read_back, result
 
 REVISION = "2025-11-25"
 SCHEMA = json.loads(json_format.SCHEMA.read_text())
@@ -122,7 +122,7 @@ def test_the_verdict_says_how_much_was_exercised(found, status, headline):
     data = json.loads(json_format.render(found))
     assert list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(data)) == []
     assert data["verdict"]["status"] == status
-    assert json_format.read(json_format.render(found)) == found
+    assert is_read_back(found, json_format.read(json_format.render(found)))
     assert terminal.render(found).splitlines()[0] == f"verdict: {headline}"
     assert headline in markdown.render(found)
     assert f'<p class="verdict {status}">{headline}</p>' in html.render(found)
@@ -132,7 +132,7 @@ def test_a_report_without_the_figures_is_read():
     """Those of earlier versions have none."""
     data = json.loads(json_format.render(report(works("a"))))
     del data["exercise"]
-    assert json_format.read(json.dumps(data)) == report()
+    assert is_read_back(report(), json_format.read(json.dumps(data)))
 
 
 # The formats -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
+from mcp_conformance.cli.main import main
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.report.files import file_formats
@@ -25,12 +26,13 @@ from mcp_conformance.report.formats import markdown as markdown_format
 from mcp_conformance.report.formats.json import BadReport
 from mcp_conformance.report.formats.page import ASSETS, hues
 from mcp_conformance.report.model import OfferedTool
+from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.credentials import redacted, secrets_of
 from mcp_conformance.transport.redaction import Redaction
 from mcp_conformance.verdicts import Cause
 from support import REFERENCE, environment, forked, mutant, run_suite
-from support.sample_report import EVIL, REPORT, RESULTS, failed, result
+from support.sample_report import EVIL, REPORT, RESULTS, failed, is_read_back, result
 
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMA = json.loads(json_format.SCHEMA.read_text())
@@ -142,7 +144,7 @@ def test_every_report_shows_the_same_verdict(report, status, verdict):
     assert (report.status, report.verdict) == (status, verdict)
     data = json.loads(json_format.render(report))
     assert (data["verdict"]["status"], data["verdict"]["text"]) == (status, verdict)
-    assert json_format.read(json_format.render(report)) == report
+    assert is_read_back(report, json_format.read(json_format.render(report)))
     assert not list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(data))
     markdown, html = markdown_format.render(report), page(report)
     assert verdict in markdown
@@ -187,8 +189,8 @@ def test_the_seconds_of_each_phase_are_shown():
 
 
 def test_json_survives_writing_and_reading():
-    assert json_format.read(json_format.render(REPORT)) == REPORT
-    assert json_format.read(json_format.render(GOOD)) == GOOD
+    for report in (REPORT, GOOD):
+        assert is_read_back(report, json_format.read(json_format.render(report)))
 
 
 @pytest.mark.parametrize(
@@ -223,6 +225,27 @@ def test_schema_describes_all_members():
 def test_text_that_is_not_a_report_is_an_error(text, message):
     with pytest.raises(BadReport, match=re.escape(message)):
         json_format.read(text)
+
+
+@pytest.mark.parametrize(("number", "around"), [(0xD83D, ""), (0xDC00, ""), (0xDCFF, "a")])
+def test_half_of_a_surrogate_pair_is_text_in_json(number, around):
+    """Strict parsers refuse its escape."""
+    half = f"{around}{chr(number)}{around}"
+    text = strict_json({half: [half, ("whole \U0001f600", half)]})
+    assert "\\ud83d\\ude00" in text
+    read = json.loads(text)
+    assert not [one for one in str(read) if "\ud800" <= one <= "\udfff"]
+    assert f"\\u{number:04x}" in next(iter(read))
+
+
+def test_a_crafted_report_prints_nothing_that_is_obeyed(tmp_path, capsys):
+    evil = json_format.render(GOOD).replace("2025-11-25", "\\u001b[2J\\n::error::x")
+    (tmp_path / "old.json").write_text(json_format.render(GOOD))
+    (tmp_path / "new.json").write_text(evil)
+    main(["compare", str(tmp_path / "old.json"), str(tmp_path / "new.json")])
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\n::" not in out
 
 
 # HTML --------------------------------------------------------------------------------------------

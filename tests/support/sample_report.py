@@ -1,8 +1,11 @@
 """A report of a server whose texts contain markup and commands for the programs that show them."""
 
+from dataclasses import asdict
+
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
+from mcp_conformance.report.strict_json import without_halves
 from mcp_conformance.requirements import catalogue
 
 EVIL = (
@@ -137,3 +140,8 @@ REPORT = Report(
     ),
     lacking=f"1 of 2 tools exercised, 80% required; never: find {EVIL}",
 )
+
+
+def is_read_back(report, read):
+    """Return whether a report is as it was before it was written; half a surrogate pair is text then."""
+    return without_halves(asdict(read)) == without_halves(asdict(report))

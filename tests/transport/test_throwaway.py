@@ -12,7 +12,7 @@ import pytest
 
 from mcp_conformance.cli import interrupts
 from mcp_conformance.transport import process_tree
-from mcp_conformance.transport.process_tree import Tree, no_process_left
+from mcp_conformance.transport.process_tree import Tree, no_process_left, terminable
 from mcp_conformance.transport.throwaway import (
     Throwaway,
     importable,
@@ -174,3 +174,16 @@ def test_an_interrupt_during_a_start_leaves_no_process(handler, monkeypatch):
         finally:
             child.kill()
     assert status == -signal.SIGKILL
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_in_order(number):
+    def run():
+        with terminable():
+            os.kill(os.getpid(), number)
+            signal.sigtimedwait([], 5)
+
+    with pytest.raises(KeyboardInterrupt, match=number.name):
+        run()
+    assert signal.getsignal(number) is signal.SIG_DFL

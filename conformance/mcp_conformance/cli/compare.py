@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
 from mcp_conformance.cli.report_file import reports_in
+from mcp_conformance.protocol.text import harmless
 from mcp_conformance.report.servers.compare import blocks, comparisons, lines
 
 
@@ -18,7 +19,8 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     if not found:
         raise UsageError(f"compare: no server is in both {options.old} and {options.new}")
     if options.output_format == "markdown":
-        print("\n\n".join(blocks(old, new, found, options.old.name)))  # noqa: T201
+        text = "\n\n".join(blocks(old, new, found, options.old.name))
     else:
-        print("\n".join(lines(old, new, found)))  # noqa: T201
+        text = "\n".join(lines(old, new, found))
+    print(harmless(text))  # noqa: T201
     return 1 if any(one.is_worse for one in found.values()) else 0

@@ -30,8 +30,8 @@ class Sink(io.FileIO):
 class Streams:
     """The standard streams of a command, in the place of Python's.
 
-    A stream that is closed gets a null device, so that no other file takes its number.  A terminal stays as
-    it is: it is there as long as somebody reads.
+    A stream that is closed gets a null device, so that no other file takes its number.  A terminal of
+    Windows stays as it is: only Python's own stream writes letters of all kinds there.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Streams:
             stream = getattr(sys, name)
             if stream is None:
                 setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
-            elif stream is getattr(sys, f"__{name}__") and not stream.isatty():
+            elif stream is getattr(sys, f"__{name}__") and not _is_console(stream):
                 self._guard(name, stream)
 
     def _guard(self, name: str, stream: Any) -> None:
@@ -65,6 +65,10 @@ class Streams:
         sink = self._sinks.get("stdout")
         fault = sink.fault if sink is not None else None
         return "" if fault is None or fault.errno in GONE else str(fault.strerror)
+
+
+def _is_console(stream: Any) -> bool:
+    return sys.platform == "win32" and bool(stream.isatty())
 
 
 def _fill_numbers() -> None:

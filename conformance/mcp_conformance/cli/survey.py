@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mcp_conformance.cli.arguments import UsageError
+from mcp_conformance.protocol.text import harmless
 from mcp_conformance.report.model import plural
 from mcp_conformance.survey.notes import BadNotes, read_notes
 from mcp_conformance.survey.results import NoResults
@@ -75,7 +76,7 @@ def _print_line(done: int, total: int, text: str) -> None:
 
 
 def _print_unreadable(line: str) -> None:
-    print(f"left out: {line}", file=sys.stderr)  # noqa: T201
+    print(f"left out: {harmless(line)}", file=sys.stderr)  # noqa: T201
 
 
 def _targets(options: argparse.Namespace) -> int:
@@ -98,7 +99,7 @@ def _table(options: argparse.Namespace) -> int:
 
     results = list(Store(options.results).results(_print_unreadable))
     notes = read_notes(options.notes) if options.notes else {}
-    print(render(results, notes), end="")  # noqa: T201
+    print(harmless(render(results, notes)), end="")  # noqa: T201
     problems = list(unexplained(results, notes)) if options.notes else []
     for problem in problems:
         print(problem, file=sys.stderr)  # noqa: T201
@@ -121,7 +122,7 @@ def _diff(options: argparse.Namespace) -> int:
     from mcp_conformance.survey.store import Store  # noqa: PLC0415
 
     found = differences(*(Store(one).results(_print_unreadable) for one in (options.old, options.new)))
-    print(render(found))  # noqa: T201
+    print(harmless(render(found)))  # noqa: T201
     return found.status
 
 

@@ -41,6 +41,11 @@ def shorten(text: str, limit: int = 600) -> str:
     if len(text) > limit:
         half = limit // 2
         text = f"{text[:half]} [... {len(text) - 2 * half} more ...] {text[-half:]}"
+    return harmless(text)
+
+
+def harmless(text: str) -> str:
+    """Escape what a terminal or GitHub's runner would obey."""
     shown = text
     if not text.isprintable():  # a thorough run shows 100,000 answers, and nearly all are printable
         shown = "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)

@@ -12,6 +12,7 @@ from mcp_conformance.outcome import Outcome, worst
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.formats.json import read_exercise
 from mcp_conformance.report.model import Result
+from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.survey.targets import Target
 
 FORMAT = 1
@@ -120,7 +121,7 @@ class SurveyResult:
 
     def to_json(self) -> str:
         """Return the result as JSON."""
-        return json.dumps({"format": FORMAT, **self.to_members()}, indent=1) + "\n"
+        return strict_json({"format": FORMAT, **self.to_members()}, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> SurveyResult:

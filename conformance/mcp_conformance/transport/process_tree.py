@@ -55,6 +55,8 @@ def _listening() -> Iterator[tuple[str, int]]:
 POSIX = os.name == "posix"
 KILL_SECONDS = 30.0
 """How long the system may take to end a killed process; one that waits for a device may never end."""
+ENDING = (signal.SIGTERM, *((signal.SIGHUP,) if sys.platform != "win32" else ()))
+"""The signals that end a run in order; a user who ignores one, as nohup does, is not overruled."""
 MARK = "MCP_CONFORMANCE_RUN"
 """The environment variable that every process of a server inherits."""
 
@@ -398,7 +400,7 @@ def end_run() -> int:
 def no_process_left() -> Iterator[None]:
     """End every process that this block starts, even one that an interrupt keeps from being ended in order.
 
-    SIGTERM interrupts the block as Ctrl-C does.
+    SIGTERM interrupts the block as Ctrl-C does, and so does the end of the terminal.
     """
     others = _RUN.running()
     try:
@@ -410,18 +412,18 @@ def no_process_left() -> Iterator[None]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM interrupt this block as Ctrl-C does, so that it cleans up."""
+    """Let SIGTERM, and the end of the terminal, interrupt this block as Ctrl-C does, so that it cleans up."""
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, _interrupt)
+    numbers = [one for one in ENDING if is_main and signal.getsignal(one) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     if not is_postponed(number, frame):
-        raise KeyboardInterrupt("SIGTERM")
+        raise KeyboardInterrupt(signal.Signals(number).name)

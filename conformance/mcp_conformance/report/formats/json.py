@@ -11,6 +11,7 @@ from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.model import FoundDefect, Interface, OfferedTool, Report, Result
+from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.requirements.catalogue import families
 
 FORMAT = 1
@@ -34,8 +35,8 @@ class BadReport(ValueError):  # noqa: N818
 
 def render(report: Report) -> str:
     """Return the report as JSON, in ASCII, with a line for each result."""
-    head = json.dumps(_head(report), indent=1)
-    results = ",\n".join(f"  {json.dumps(_result(one))}" for one in report.results)
+    head = strict_json(_head(report), indent=1)
+    results = ",\n".join(f"  {strict_json(_result(one))}" for one in report.results)
     return f'{head[:-2]},\n "results": [\n{results}\n ]\n}}\n'
 
 

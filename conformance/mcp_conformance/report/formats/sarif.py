@@ -14,6 +14,7 @@ from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.formats.json import exercise_members
 from mcp_conformance.report.model import Report, Result
+from mcp_conformance.report.strict_json import strict_json
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 TOOL = "pytest-mcp-conformance"
@@ -53,7 +54,7 @@ def render_all(reports: Iterable[Located], tool_version: str) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(one, where, places[one.requirement]) for one, where in found],
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+    return strict_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
 def level(outcome: Outcome) -> str:

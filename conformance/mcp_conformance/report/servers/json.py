@@ -11,6 +11,7 @@ from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats.json import BadReport, read_members, report_from
 from mcp_conformance.report.model import Report
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
+from mcp_conformance.report.strict_json import strict_json
 
 
 def render(servers: ServersReport) -> str:
@@ -23,7 +24,7 @@ def render(servers: ServersReport) -> str:
         "verdict": {"exit": servers.status, "text": servers.headline},
         "servers": [_server(one) for one in servers.outcomes],
     }
-    return json.dumps(found, indent=1) + "\n"
+    return strict_json(found, indent=1) + "\n"
 
 
 def _server(one: ServerOutcome) -> dict[str, Any]:
