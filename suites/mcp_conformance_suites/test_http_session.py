@@ -9,7 +9,9 @@ from mcp_conformance.scenarios.http_modern import require_modern_only
 from mcp_conformance.scenarios.http_requests import delete, exchanges, http_session, lines_of, post
 from mcp_conformance.scenarios.http_sessions import (
     UNKNOWN_ID,
+    id_from_before_a_restart,
     initialize,
+    lost_at_restart,
     method_of,
     opened_sessions,
     openings,
@@ -92,9 +94,17 @@ def test_a_request_without_the_session_id_gets_400(server):
     expect(reply, reply.status == 400, "the status 400, as the session id is missing")
 
 
+@pytest.mark.stage("last")
 @pytest.mark.requirement("http.session.never-assigned-404")
 def test_a_session_id_that_was_never_assigned_gets_404(server):
     session = session_with_id(server)
+    before = id_from_before_a_restart(server)
+    if before:
+        reply = post(session, session.liveness_method, headers={SESSION: before})
+        if reply.was_served:
+            skip("sessions outlive their process")
+        if reply.status != 404:
+            raise lost_at_restart(reply)
     reply = post(session, session.liveness_method, headers={SESSION: UNKNOWN_ID})
     expect(reply, reply.status == 404, "the status 404, by which a client knows that it must begin anew")
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.text import connection_lines
+from mcp_conformance.target.probe import probe_all
 from mcp_conformance.transport.http import throttle
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance_fixtures.http_adverse import (
@@ -22,7 +24,7 @@ from mcp_conformance_fixtures.http_adverse import (
     Slow,
 )
 from mcp_conformance_fixtures.reference_http_wire import Connection
-from support.bench import run_checks, settings_on_process
+from support.bench import Bench, checks_of, run_checks, settings_on_process
 from support.http_in_thread import served
 from support.nightly import nightly
 
@@ -30,6 +32,7 @@ HANDSHAKE = "2025-11-25"
 
 
 CALLS = ("test_an_unknown_tool_is_a_protocol_error", "test_tool_names_are_case_sensitive")
+UNKNOWN_SESSION = "test_a_session_id_that_was_never_assigned_gets_404"
 RESPONSE_COMES = "test_a_stream_has_the_response"
 CROSSING = "test_a_cancellation_that_crosses_the_answer_does_no_harm"
 
@@ -144,6 +147,23 @@ def test_an_exchange_that_spoils_a_server_is_the_only_finding(name, rule, got, t
     assert got in findings[0][1]
     assert http.is_spoilt
     assert len(run.passed) >= 25
+
+
+@nightly
+@pytest.mark.parametrize("mutant", ["unknown_session_gets_400", ""])
+def test_a_session_of_before_a_restart_must_get_404(mutant, tmp_path):
+    words = ("--port", "{port}", *filter(None, [mutant]))
+    command = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", *words)
+    http = HttpServer(command=command)
+    with closing(http), settings_on_process(command, tmp_path, timeout=5.0) as settings:
+        bench = Bench(probe_all(replace(settings, http=http), (HANDSHAKE,)), HANDSHAKE)
+        assert bench.server.session.drain().fault is None
+        http.terminate()
+        assert http.wait(5.0) is not None
+        verdicts = bench.run_all([one for one in checks_of(HANDSHAKE) if one.name == UNKNOWN_SESSION])
+        bench.server.close()
+    assert [one.outcome for one in verdicts] == [Outcome.WARNED] * bool(mutant)
+    assert bench.passed == (set() if mutant else {UNKNOWN_SESSION})
 
 
 def concerns_sessions(check):

@@ -10,6 +10,7 @@ from typing import Any
 
 from mcp_conformance.client.session import NO_PARAMS, Session
 from mcp_conformance.expect import skip
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, decode, encode, kind
 from mcp_conformance.scenarios.http_requests import (
     RESPONSE_SECONDS,
@@ -27,6 +28,8 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.transport.http.events import Event
 from mcp_conformance.transport.http.exchange import Exchange, Listener
 from mcp_conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID, VERSION
+from mcp_conformance.transport.http.lines import HttpLines
+from mcp_conformance.verdicts import Finding, Repeat
 
 OPENED = 16
 """How many sessions are opened at most to compare their ids."""
@@ -99,6 +102,24 @@ class Peer:
         for exchange in list(self.begun):
             exchange.abort()
         return delete(self.session, self.headers) if self.id else None
+
+
+def id_from_before_a_restart(server: Server) -> str:
+    """Return the id of a session with a process that has ended, and been replaced; empty without one."""
+    known = (session.process for session in server.sessions.every)
+    left = (lines for lines in known if isinstance(lines, HttpLines) and lines.is_left)
+    return next((lines.mirror.session_id for lines in left if lines.mirror.session_id), "")
+
+
+def lost_at_restart(reply: HttpReply) -> Finding:
+    """Return the finding that a client of before a restart does not know that it must begin anew."""
+    return Finding(
+        "the status 404 for the id of a session of before the server was started again",
+        str(reply),
+        reply.lines,
+        defect=Defect.NEVER_WORKS,
+        repeat=Repeat.BY_RUN,
+    )
 
 
 class Answering(Listener):
