@@ -26,7 +26,7 @@ from mcp_conformance.scenarios.http_auth import (
 from mcp_conformance.scenarios.http_modern import plain_method
 from mcp_conformance.scenarios.http_requests import HttpReply, exchanges, http_session, lines_of
 from mcp_conformance.scenarios.http_sessions import peers
-from mcp_conformance.verdicts import Finding
+from mcp_conformance.verdicts import Finding, Repeat
 
 OFFLINE = "offline_access"
 MALFORMED = ("Bearer", "Bearer conformance conformance")
@@ -152,7 +152,13 @@ def test_the_body_of_a_refused_request_is_read(server):
         lines = [
             line for each in (one.before, one.exchange) if each is not None for line in HttpReply(each).lines
         ]
-        raise Finding("the same response on a reused connection as on a new one", got, lines, fatal=True)
+        raise Finding(
+            "the same response on a reused connection as on a new one",
+            got,
+            lines,
+            fatal=True,
+            repeat=Repeat.BY_RUN,
+        )
     if not tally.refused_before:
         skip("no request followed a refused one on its connection")
 

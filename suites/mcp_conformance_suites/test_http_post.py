@@ -27,6 +27,7 @@ from mcp_conformance.scenarios.http_variants import (
     unknown_method,
     unusual_notifications,
 )
+from mcp_conformance.scenarios.traffic import judged_in_all
 from mcp_conformance.verdicts import Finding
 
 JSON, EVENTS = "application/json", "text/event-stream"
@@ -48,9 +49,10 @@ def test_a_request_is_answered_with_json_or_an_event_stream(server):
     for reply in whole_answers(server):
         is_answer = reply.status is not None and (200 <= reply.status < 300 or reply.answer is not None)
         is_known = reply.media_type in (JSON, EVENTS)
-        if is_answer and not is_known and reply.answer is None:
-            raise without_answer(reply)
-        expect(reply, not is_answer or is_known, f"the content type {JSON} or {EVENTS}")
+        with judged_in_all(server, *unknown_method(server).lines):
+            if is_answer and not is_known and reply.answer is None:
+                raise without_answer(reply)
+            expect(reply, not is_answer or is_known, f"the content type {JSON} or {EVENTS}")
 
 
 @pytest.mark.requirement("http.post.json-one-object")
@@ -58,7 +60,8 @@ def test_a_json_answer_is_one_object(server):
     for reply in json_answers(server):
         is_for_us = reply.status < 300 or any(kind(one) is Kind.BATCH for one in reply.messages)
         message, _, _ = decode(reply.body)
-        expect(reply, not is_for_us or isinstance(message, dict), "one JSON object")
+        with judged_in_all(server, *unknown_method(server).lines):
+            expect(reply, not is_for_us or isinstance(message, dict), "one JSON object")
 
 
 @pytest.mark.requirement("http.post.utf8-output")
@@ -67,7 +70,8 @@ def test_responses_are_utf8(server):
     for reply in [*whole_answers(server), plain]:
         parser = reply.exchange.event_parser
         is_utf8 = is_text(reply.body) if parser is None else parser.is_utf8
-        expect(reply, is_utf8 or reply.media_type not in (JSON, EVENTS), "a body in UTF-8")
+        with judged_in_all(server, *plain.lines, *unknown_method(server).lines):
+            expect(reply, is_utf8 or reply.media_type not in (JSON, EVENTS), "a body in UTF-8")
 
 
 @pytest.mark.requirement("http.post.utf8-input")

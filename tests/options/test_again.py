@@ -7,6 +7,7 @@ import pytest
 from mcp_conformance.cli.arguments import chosen_by, parser
 from mcp_conformance.options.again import again_words, replay_words, selection
 from mcp_conformance.options.choosing import choose
+from mcp_conformance.options.given import BadOption, Given
 from mcp_conformance.options.run_options import read_options
 from mcp_conformance.options.table import OPTIONS
 from support.again import read
@@ -76,8 +77,47 @@ def test_the_command_has_no_credential(monkeypatch):
     assert words[-5:] == ("API_TOKEN", "--", "python3", "--api-key", "***")
     given = ("--url", "http://127.0.0.1:1/mcp", "--header", "X-A: abcdefgh", "--header-env", "X-B=HEADER")
     found = again(*given, server="")
-    assert set(found) >= {"--url", given[1], "X-A: ...", "X-B=HEADER"}
+    assert set(found) >= {"--url", given[1], "X-A=HEADER_X_A", "X-B=HEADER"}
     assert "abcdefgh" not in str(found)
+
+
+def test_a_header_is_taken_from_a_variable(monkeypatch):
+    given = ("--url", "http://127.0.0.1:1/mcp", "--header", "X-Api-Key: abcdefgh", "--header", "x-api-key: 2")
+    found = again(*given, server="")
+    assert "--header-env x-api-key=HEADER_X_API_KEY_2" in " ".join(found)
+    with pytest.raises(BadOption, match="no variable 'HEADER_X_API_KEY' is set here"):
+        chosen(*found[2:], server="")
+    monkeypatch.setenv("HEADER_X_API_KEY", "abcdefgh")
+    monkeypatch.setenv("HEADER_X_API_KEY_2", "2")
+    headers = chosen(*found[2:], server="").settings.http.headers
+    assert headers == ((b"X-Api-Key", b"abcdefgh"), (b"x-api-key", b"2"))
+
+
+@pytest.mark.parametrize(
+    ("words", "server"),
+    [
+        ((), ("python3", "--api-key", "***")),
+        ((), ("python3", "TOKEN=***")),
+        (("--url", "http://127.0.0.1:1/mcp?key=***"), ""),
+        (("--example", 'login {"password": "***"}'), SERVER),
+    ],
+)
+def test_a_gap_where_a_credential_was_is_one_line(words, server):
+    with pytest.raises(BadOption, match=r"\*\*\* stands for a credential that was left out"):
+        chosen(*words, server=server)
+
+
+def test_markdown_is_not_a_gap():
+    assert chosen("--example", 'say {"text": "***loud***"}')
+
+
+@pytest.mark.parametrize("more", ['env = {A = "3"}', 'header = ["X-A: abcdefgh"]\nhttp = true'])
+def test_a_server_of_a_file_with_credentials_is_named(more, tmp_path):
+    command = '["python3", "server.py", "{port}"]'
+    Path(tmp_path, "mcp-conformance.toml").write_text(f"[servers.here]\ncommand = {command}\n{more}\n")
+    options = read_options(choose({}, Given("here", ""), "--", tmp_path))
+    words = again_words(options, [], NOW)
+    assert words[-2:] == ("--server", "here")
 
 
 def test_paths_of_a_configuration_start_from_its_folder(tmp_path):

@@ -174,6 +174,7 @@ class Bench:
         """Return the verdicts of a check, the worst first; raises what no check may raise."""
         given = {**case, "revision": self.revision, "server": self.server, "tool": tool}
         self._open = []
+        self.server.trail.begin_check()
         try:
             check.function(**{name: self._given(name, given) for name in check.fixtures})
         except SKIPS:

@@ -15,10 +15,10 @@ STEP_SECONDS = 0.1
 
 
 @contextmanager
-def served(http, handler=Connection):
+def served(http, handler=Connection, port=0):
     """Serve an `HttpReference`, and give the `HttpServer` that reaches it."""
     with patch.object(reference_modern, "STEP", STEP_SECONDS):
-        server = Server(http, 0, handler)
+        server = Server(http, port, handler)
         threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
         try:
             url = f"http://127.0.0.1:{server.server_address[1]}{PATH}"

@@ -23,6 +23,7 @@ def forms(secret):
     yield from (base64.b64encode(raw).decode(), raw.hex(), f"https://me:{secret}@host/?key={secret}")
 
 
+PLAIN = {"type": "object", "properties": {"text": {"type": "string"}}}
 ALL = " | ".join(form for secret in SECRETS for form in forms(secret))
 
 
@@ -49,7 +50,9 @@ def result_of(method, params):
             "instructions": ALL,
         }
     if method == "tools/list":
-        return {"tools": [tool("look", title=None), tool(f"find-{SECRETS[-1]}"), tool("end")]}
+        return {
+            "tools": [tool("look", title=None), tool(f"find-{SECRETS[-1]}"), tool("end", inputSchema=PLAIN)]
+        }
     if method == "resources/list":
         return {"resources": [{"uri": f"memo://{SECRETS[-1]}", "name": ALL}]}
     if method == "tools/call":

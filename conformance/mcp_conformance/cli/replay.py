@@ -9,7 +9,13 @@ from contextlib import closing, nullcontext
 from mcp_conformance.cli.arguments import UsageError, expect_no_more, given_options, usage_errors
 from mcp_conformance.client.transcript import BadTranscript, ReplayStep, Transcript, replay
 from mcp_conformance.options.given import Chosen
-from mcp_conformance.options.run_options import given_headers, given_variables, sandbox, setting_values
+from mcp_conformance.options.run_options import (
+    expect_no_gap,
+    given_headers,
+    given_variables,
+    sandbox,
+    setting_values,
+)
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.http.server import DEFAULT_PATH, server_of
@@ -35,6 +41,7 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     if transcript.is_redacted and not command:
         raise BadTranscript("credentials are left out of its command: give the server's command after --")
     words = tuple(command or transcript.command)
+    expect_no_gap(chosen, words)
     http = server_of(words, chosen.text("http-path") or DEFAULT_PATH, headers)
     settings = Settings(words, **values, http=http, sandbox=sandbox(chosen, http))
     redact = settings.redaction

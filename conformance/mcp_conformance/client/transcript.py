@@ -19,6 +19,8 @@ from mcp_conformance.transport.interface import Transport
 from mcp_conformance.transport.redaction import Redaction
 
 FORMAT = 1
+# Names of files end at 255 bytes, which a name of other letters takes three times as fast.
+MAX_NAME_LENGTH = 90
 T = TypeVar("T")
 
 
@@ -70,6 +72,11 @@ class Transcript:
         path.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]), encoding="ascii")
 
     @property
+    def is_whole(self) -> bool:
+        """Whether nothing that was sent has a credential: else the file is no conversation to replay."""
+        return not any(self.redaction.raw(line.raw) is not line.raw for line in self.lines if line.sent)
+
+    @property
     def _names_folder(self) -> bool:
         return bool(self.folder) and any(
             form in line.raw for form in _forms(self.folder) for line in self.lines
@@ -82,16 +89,18 @@ class Transcript:
         pairs = tuple(zip(_forms(self.folder), _forms(folder), strict=True))
         return replace(self, lines=tuple(_moved(line, pairs) for line in self.lines), folder=folder)
 
-    def keep(self, folder: Path, name: str) -> Path:
-        """Write it to a file with a name like ``name`` in a folder, and return the path.
+    def keep(self, folder: Path, name: str, ending: str = "") -> Path:
+        """Write it to a file with a name like ``name`` and this ending in a folder, and return the path.
 
-        A new folder gets a ``.gitignore``.  Raises `OSError`.
+        The name is cut when no credential is left in it.  A new folder gets a ``.gitignore``.  Raises
+        `OSError`.
         """
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         if is_new:
             (folder / ".gitignore").write_text("*\n", encoding="ascii")
-        path = Path(folder, re.sub(r"\W+", "-", self.redaction.text(name)).strip("-") + ".jsonl")
+        shown = re.sub(r"\W+", "-", self.redaction.text(name)).strip("-")
+        path = Path(folder, f"{shown[:MAX_NAME_LENGTH]}{ending}.jsonl")
         self.write(path)
         return path
 

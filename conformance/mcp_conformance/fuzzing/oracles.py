@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from binascii import crc32
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -120,12 +121,19 @@ def answers(reply: Reply) -> Failure | None:
 
 
 def _last_words(stderr: str) -> str:
-    """Return the last line of stderr, or its exception, without parts that vary."""
+    """Return the exception in the last line of stderr, else what that line is without parts that vary."""
     lines = stderr.strip().splitlines() or [""]
     exception = re.match(r"[\w.]+(Error|Exception)\b", lines[-1])
-    return (
-        exception[0] if exception else re.sub(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"", "_", lines[-1])[:80]
-    )
+    return exception[0] if exception else _digest(re.sub(r"0x[0-9a-fA-F]+", "_", lines[-1]))
+
+
+def _digest(text: str) -> str:
+    """Return what stands for a text of the server's in a kind: values, numbers and quoted texts vary.
+
+    A kind is a part of a file's name, where a credential in pieces could not be found.
+    """
+    plain = re.sub(r"'[^']*'|\"[^\"]*\"|-?\d+(\.\d+)?", "_", text)
+    return f"{crc32(plain.encode('utf-8', 'surrogatepass')):08x}" if plain else ""
 
 
 def has_array(requirement: str, *path: str) -> Oracle:
@@ -296,8 +304,7 @@ def _structured_failure(tool: Tool, revision: str, result: dict[str, Any]) -> Fa
         return None
     if not errors:
         return None
-    # Without values, numbers and texts: the same fault in other values is the same kind.
-    kind = re.sub(r"'[^']*'|\"[^\"]*\"|-?\d+(\.\d+)?", "_", errors[0])
+    kind = f"breaks {_digest(errors[0])}"
     id = "tools.structured.error-conforms" if is_error else "tools.structured.conforms"
     return Failure(id, f"what the output schema says ({errors[0]})", kind)
 

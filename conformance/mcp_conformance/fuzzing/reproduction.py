@@ -28,8 +28,6 @@ from mcp_conformance.verdicts import Blocked, Finding, Repeat, Skipped
 # What a person reads of a finding; the transcript has everything.
 MAX_LINES_SHOWN = 6
 MAX_CASE_LENGTH = 200
-# Names of files end at 255 bytes, which a name of other letters takes three times as fast.
-MAX_NAME_LENGTH = 90
 # Not measured: how many cases are tried alone, each for its whole timeout, if those before are answered then.
 MAX_PROVEN_ALONE = 3
 NEVER_TOGETHER = "never answers with others in flight"
@@ -390,7 +388,7 @@ class CaseReproduction:
     ) -> Finding | Blocked:
         failure, reply, text = failed.failure, failed.reply, shown_text(failed.case.text)
         id, lines, how = failure.requirement, reproduction.lines, reproduction.how
-        name = f"{self.server.revision} {id} {self.target.name} {failure.kind}"[:MAX_NAME_LENGTH]
+        name = f"{self.server.revision} {id} {self.target.name} {failure.kind}"
         about = f"{id}: {self.target.name} {text}"
         written = write_transcripts(self.server.sessions, reproduction.conversations, name=name, about=about)
         where = written.places if reproduction.repeat is Repeat.NOT_SEEN else written

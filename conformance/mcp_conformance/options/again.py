@@ -13,6 +13,7 @@ from mcp_conformance.options.table import options_of
 from mcp_conformance.protocol.text import shell_line
 from mcp_conformance.requirements.checks import checked
 from mcp_conformance.transport.credentials import is_common, is_secret_name, redacted
+from mcp_conformance.transport.http.headers import in_variables
 from mcp_conformance.verdicts import Blocked, Finding, Repeat
 
 REPLACED = ("select", "skip", "revision")
@@ -77,19 +78,22 @@ def _words(option: Option, given: Given) -> Iterator[str]:
     if option.kind is Kind.SWITCH:
         yield f"--{option.name}"
         return
-    for text in given.texts:
-        shown = _shown(option, given, text)
-        yield from [f"--{option.name}={shown}"] if shown.startswith("-") else [f"--{option.name}", shown]
+    name, texts = option.name, [_shown(option, given, text) for text in given.texts]
+    if name == "header":
+        name, texts = "header-env", in_variables(texts)
+    for text in texts:
+        yield from [f"--{name}={text}"] if text.startswith("-") else [f"--{name}", text]
 
 
 def _shown(option: Option, given: Given, text: str) -> str:
     """Return a value as a command line here has it, without a credential.
 
-    A variable has its name, and the user's shell the value, unless that is one that many have.
+    A variable has its name, and the user's shell the value, unless that is one that many have.  A header
+    has its name.
     """
     name, sign, value = text.partition(option.public_until) if option.public_until else (text, "", "")
     if sign == ":":
-        return f"{name}: ..."
+        return name.strip()
     if sign:
         return text if is_common(value) and not is_secret_name(name) else name
     if option.is_path and text != NO_FILE and given.folder.resolve() != Path.cwd():

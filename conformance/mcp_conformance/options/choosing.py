@@ -13,8 +13,10 @@ from mcp_conformance.options.configuration import (
     nearest_configuration,
 )
 from mcp_conformance.options.given import BadOption, Chosen, Given
+from mcp_conformance.transport.credentials import redacted
 
-VARIABLES = "env"
+WITH_CREDENTIALS = ("env", "header")
+"""The options of a file with values that no output has."""
 
 
 def choose(options: Mapping[str, Given], server: Given | None, prefix: str, folder: Path) -> Chosen:
@@ -39,9 +41,15 @@ def choose(options: Mapping[str, Given], server: Given | None, prefix: str, fold
         prefix,
         tuple(file.servers),
         is_configured=True,
-        source=source if VARIABLES in configured else (),
+        source=source if _has_credentials(configured, command) else (),
         beside=frozenset(options),
     )
+
+
+def _has_credentials(configured: Mapping[str, Given], command: Given | None) -> bool:
+    """Return whether a file has what a printed command leaves out: variables, headers, or words."""
+    words = tuple(word for text in (command.texts if command is not None else ()) for word in text.split())
+    return not configured.keys().isdisjoint(WITH_CREDENTIALS) or redacted(words) != words
 
 
 def configuration_beside(

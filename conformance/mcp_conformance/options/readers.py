@@ -239,7 +239,7 @@ def _from_variables(texts: tuple[str, ...]) -> Iterator[str]:
         name, equals, variable = text.rpartition("=")
         if variable not in os.environ:
             shown = f"variable {variable!r}" if VARIABLE.fullmatch(variable) else "variable of that name"
-            raise ValueError(f"no {shown} is set here")
+            raise ValueError(f"no {shown} is set here, to have the value of the header")
         yield f"{name}: {os.environ[variable]}" if equals else os.environ[variable]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,12 +26,16 @@ from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import NONE, Choice, Sandbox
 from mcp_conformance.target.contract import FILE, Contract
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.transport.credentials import redacted
+from mcp_conformance.transport.credentials import HIDDEN, redacted
 from mcp_conformance.transport.http.endpoint import is_loopback
 from mcp_conformance.transport.http.server import DEFAULT_PATH, PORT, HttpServer
 from mcp_conformance.transport.http.turns import REMOTE_RATE
 
 ALLOWANCES = ("allow-read", "allow-write", "allow-net")
+MAY_HIDE = ("url", "example", "failing-call", "mutating-call")
+"""The options with values of which a printed command lacks credentials."""
+GAP = re.compile(rf"(?<![*\w]){re.escape(HIDDEN)}(?![*\w])")
+"""A place where a credential was left out: ``***`` beside a letter may be Markdown."""
 NOT_REPORTED = ("report",)
 """The options that no report lists: where it is does not matter to a reader."""
 
@@ -94,6 +99,7 @@ def read_options(chosen: Chosen) -> RunOptions:
 def read_settings(chosen: Chosen) -> Settings:
     """Return the settings of the server under test.  Raises `BadOption`."""
     command = _command(chosen)
+    expect_no_gap(chosen, command)
     http = http_server(chosen, command)
     is_remote = http is not None and bool(http.url) and not is_loopback(http.url)
     return Settings(
@@ -106,6 +112,15 @@ def read_settings(chosen: Chosen) -> Settings:
         sandbox=sandbox(chosen, http),
         **setting_values(chosen),
     )
+
+
+def expect_no_gap(chosen: Chosen, command: Sequence[str]) -> None:
+    """Raise `BadOption` for a word in which `HIDDEN` stands for a credential, in a command printed by us."""
+    texts = {None: command} | {one.name: chosen.texts(one.name) for one in OPTIONS if one.name in MAY_HIDE}
+    for name, words in texts.items():
+        if word := next((word for word in words if GAP.search(word)), ""):
+            message = f"{HIDDEN} stands for a credential that was left out: put it in its place in {word!r}"
+            raise chosen.error(name, message) if name else BadOption(message)
 
 
 def given_variables(chosen: Chosen) -> dict[str, str]:

@@ -70,6 +70,13 @@ def _begin_fuzzing(item: pytest.Item) -> None:
         begin_fuzzing(server_for(item.config, revision_of(item)))
 
 
+def _begin_check(item: pytest.Item) -> None:
+    """Note that a check begins; the first one of a revision makes its server and uses what it needs."""
+    server = run_state(item.config).servers.get(revision_of(item))
+    if server is not None:
+        server.trail.begin_check()
+
+
 def _block_late_check(item: pytest.Item) -> None:
     """Block the first check that comes when the time for all checks is over, and skip the others."""
     state, now = run_state(item.config), time.monotonic()
@@ -148,6 +155,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
             _block_late_check(item)
             _block_locked_check(item)
             _begin_fuzzing(item)
+            _begin_check(item)
         return (yield)
 
 

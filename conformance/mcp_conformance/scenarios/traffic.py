@@ -35,18 +35,22 @@ def send_what_fails(server: Server) -> tuple[Reply, ...]:
 
 
 @contextmanager
-def judged_in_all(server: Server) -> Iterator[None]:
-    """Say of what is found in any exchange so far how it is seen again."""
+def judged_in_all(server: Server, *also: Line) -> Iterator[None]:
+    """Say of what is found in any exchange so far how it is seen again: ``also`` has lines of the check."""
     try:
         yield
     except Finding as finding:
-        finding.repeat = repeat_of(server, finding.lines)
+        finding.repeat = repeat_of(server, finding.lines, *also)
         raise
 
 
-def repeat_of(server: Server, lines: Sequence[Line]) -> Repeat:
-    """Return how lines are seen again: by a check that exercises everything, or else by all checks."""
-    own = {id(line) for reply in exercise_everything(server) for line in reply.lines}
-    own |= {id(line) for line in server.surface.opening_lines}
-    is_own = all(id(line) in own for line in lines if line.sent)
+def repeat_of(server: Server, lines: Sequence[Line], *also: Line) -> Repeat:
+    """Return how lines are seen again: by a check that exercises everything, or else by all checks.
+
+    Lines over HTTP are made for each look at them: their messages count.
+    """
+    own = [line for reply in exercise_everything(server) for line in reply.lines]
+    own += [*server.surface.opening_lines, *also]
+    ids, messages = {id(line) for line in own}, [line.message for line in own if line.sent]
+    is_own = all(id(line) in ids or line.message in messages for line in lines if line.sent)
     return Repeat.BY_CHECK if is_own else Repeat.BY_RUN

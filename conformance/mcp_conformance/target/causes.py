@@ -44,7 +44,8 @@ class Causes:
 
         Raises that the credential is rejected now, or the `Finding` of an answer with another id than its
         request, or of one that is not UTF-8 or not JSON, if that is the cause.  Skips the check if others
-        have reported the cause, or if it need not be the fault of the server.
+        have reported the cause, or if it need not be the fault of the server.  A verdict on what other checks
+        have exchanged is seen again by all checks.
         """
         if isinstance(verdict, Blocked) and verdict.cause is Cause.NO_SESSION:
             return
@@ -61,6 +62,9 @@ class Causes:
             if self._count((EMPTY, empty.requirement)) > 1:
                 skip(f"{EMPTY} ({empty.requirement})", cause=Cause.CIRCUMSTANCES)
             raise empty
+        trail, every = self._sessions.trail, self._sessions.every
+        if verdict.repeat is Repeat.BY_CHECK and not trail.brings_about(verdict.lines, every):
+            verdict.repeat = Repeat.BY_RUN
         pairs = [pair for session in self._sessions.every for pair in session.inbox.wrong_answers]
         finding = next((wrong_answer(*pair) for pair in pairs if pair[0] in verdict.lines), None)
         if finding is not None and verdict.requirement == finding.requirement:

@@ -19,6 +19,7 @@ from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.sessions import CALLS, Sessions
 from mcp_conformance.target.tool_calls import ToolCalls
+from mcp_conformance.target.trail import traced
 from mcp_conformance.verdicts import Blocked
 from mcp_conformance.world.listed import values_of_resources, words_of_prompts, words_of_templates
 from mcp_conformance.world.reading import Search, prompt_as_tool, template_as_tool
@@ -51,7 +52,7 @@ class Fetches:
         self.completions = Completions(sessions)
         self.exercise = Exercise(world.origins)
         self.world = world
-        self._sessions, self._lists = sessions, lists
+        self._sessions, self._lists, self.trail = sessions, lists, sessions.trail
         self._tool_calls, self._reported = tool_calls, reported
         self._refused: list[Reply] = []
         self._expanded: dict[str, list[Reply]] = {}
@@ -87,6 +88,7 @@ class Fetches:
         """Read a resource once in a run, listed or not."""
         return self._fetch("resources/read", uri, {"uri": uri}, NOT_FOUND)
 
+    @traced
     def expansions(self, template: Value) -> list[Reply]:
         """Read expansions of a template with values that the world knows, until one can be read.
 
@@ -174,6 +176,7 @@ class Fetches:
     def _fetch(self, method: str, key: str, params: Mapping[str, Any], requirement: str = "") -> Reply:
         return self._once(method, key, lambda: self._fetched(method, params), requirement)
 
+    @traced
     def _once(self, method: str, key: str, fetch: Callable[[], Reply], requirement: str = "") -> Reply:
         """Fetch something once in a run; skip if it asks for something.  Raises `Blocked` without answer."""
         if (method, key) not in self._replies:

@@ -8,6 +8,7 @@ from mcp_conformance.client.listing import Listing, fetch_list
 from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.sessions import SHARED, Sessions
+from mcp_conformance.target.trail import traced
 
 ALL_BUT_TOOLS = ("prompts/list", "resources/list", "resources/templates/list")
 
@@ -16,9 +17,10 @@ class Lists:
     """The lists of the server in one revision, by their methods (``tools/list``, ``prompts/list``, ...)."""
 
     def __init__(self, sessions: Sessions):
-        self._sessions = sessions
+        self._sessions, self.trail = sessions, sessions.trail
         self._fetched: dict[str, Listing] = {}
 
+    @traced
     def get(self, method: str) -> Listing:
         """Return a list, declared or not, from the shared session."""
         if method not in self._fetched:

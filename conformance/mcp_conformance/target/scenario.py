@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from mcp_conformance.target.trail import Trail
 
 Records = dict[Hashable, tuple[Any, Any]]
 """The records of a server: for each scenario with its arguments, these arguments and the record."""
@@ -36,8 +39,10 @@ def scenario(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S
     def once(server: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         given = (*args, *kwargs.items())
         key = (function, *map(_key, given))
-        if key not in server.records:
-            server.records[key] = given, function(server, *args, **kwargs)
+        trail = getattr(server, "trail", None)
+        with trail.using(key) if isinstance(trail, Trail) else nullcontext():
+            if key not in server.records:
+                server.records[key] = given, function(server, *args, **kwargs)
         record: R = server.records[key][1]
         return record
 

@@ -106,6 +106,7 @@ class Server:
         self.reported = Reported()
         self.processes = processes if processes is not None else Processes(settings, surface.opening)
         self.sessions = Sessions(settings, surface, self.processes, self.reported)
+        self.trail = self.sessions.trail
         self.causes = Causes(self.sessions)
         self.lists = Lists(self.sessions)
         world = self.run.known_world(settings)

@@ -22,6 +22,7 @@ from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.spoiling import spoiling
 from mcp_conformance.target.surface import Surface
+from mcp_conformance.target.trail import Trail
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.verdicts import Blocked, Skipped
 
@@ -49,7 +50,8 @@ class Sessions:
 
     A session that a check has opened in an unusual way, and that came to no harm, is as good as a new one:
     `release` keeps it, and `connect` hands it out.  ``openings`` are such ways, which the next sessions use.
-    ``prepare`` makes the process of a new session know what another one does.
+    ``prepare`` makes the process of a new session know what another one does.  The ``trail`` says what a
+    check brings about.
     """
 
     def __init__(self, settings: Settings, surface: Surface, processes: Processes, reported: Reported):
@@ -58,6 +60,7 @@ class Sessions:
         self.revision = surface.revision
         self.processes = processes
         self.every: list[Session] = []
+        self.trail = Trail(settings.clock)
         self.openings: list[Callable[[], object]] = []
         self.prepare: Callable[[Session], object] = lambda _: None
         self._pace = Pace()

@@ -19,6 +19,7 @@ from mcp_conformance.target.contract import Contract
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.solo import Solo
 from mcp_conformance.transport.credentials import redacted, secrets_of
+from mcp_conformance.transport.http.headers import in_variables
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.server import DEFAULT_PATH, HttpServer
 from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, CannotStart, Clock, OnWait, Transport
@@ -116,8 +117,8 @@ class Settings:
         """The arguments by which a command of this tool finds the server, without credentials."""
         if self.http is None:
             return ("--", *self.shown_command)
-        names = [name.decode() for name, _ in self.http.headers]
-        headers = [word for name in names for word in ("--header", f"{name}: ...")]
+        texts = in_variables([name.decode() for name, _ in self.http.headers])
+        headers = [f"--header-env={text}" for text in texts]
         if self.http.url:
             return ("--url", *self.shown_command, *headers)
         path = ("--http-path", self.http.path) if self.http.path != DEFAULT_PATH else ()

@@ -25,6 +25,7 @@ from mcp_conformance.target.preparation import Preparation, renamed_value
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.scenario import Records, scenario
 from mcp_conformance.target.sessions import CALLS, Sessions
+from mcp_conformance.target.trail import traced
 from mcp_conformance.target.unanswered import unanswered
 from mcp_conformance.target.world import values_of_server
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
@@ -61,7 +62,7 @@ class ToolCalls:
         self.pending = PendingCalls()
         self._preparation = preparation
         self.unanswered_retries = 0
-        self._sessions, self._lists = sessions, lists
+        self._sessions, self._lists, self.trail = sessions, lists, sessions.trail
         self._arguments, self._reported = arguments, reported
         self._tools = sessions.surface.tools
         self._calls: dict[str, Call] = {}
@@ -80,6 +81,7 @@ class ToolCalls:
     def _session(self) -> Session:
         return self._sessions.shared(CALLS)
 
+    @traced
     def call(self, tool: Tool) -> Call:
         """Call a tool with valid arguments, once in a run; if that fails, with others.
 
@@ -120,6 +122,7 @@ class ToolCalls:
         quick = (tool for tool in self._tools if not self.pending.is_slow(tool.name))
         return [call for call in exercised(self.call, quick) if not call.is_slow]
 
+    @traced
     def begin(self, max_seconds: float = math.inf) -> None:
         """Call the tools, then explore those that need it, for so long at most; the first time only.
 

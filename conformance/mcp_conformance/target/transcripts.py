@@ -38,8 +38,10 @@ def write_transcripts(
             settings.command, sessions.revision, about, tuple(lines), settings.redaction, folder=folder
         )
         ending = f"-{number}" if len(conversations) > 1 else ""
+        if not transcript.is_whole:
+            return Written(tuple(paths), "what was sent has a credential")
         try:
-            paths.append(transcript.keep(settings.transcripts, name + ending))
+            paths.append(transcript.keep(settings.transcripts, name, ending))
         except OSError as error:
             return Written(tuple(paths), str(error))
     return Written(tuple(paths))

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.transport.credentials import HIDDEN, MIN_LENGTH, Secret
+from mcp_conformance.transport.looks import LOOKS
 
 NOT_REDACTED = frozenset(
     (
@@ -38,24 +39,6 @@ MAX_NESTED = 3
 MAX_CUTS = 1000
 CUT = re.compile(r" \[\.\.\. \d+ more \.\.\.\] ?|\.\.\.")
 """What stands for the middle of a shortened text, or for its end."""
-LOOKS = (
-    (re.compile(r"(?<=://)[^/\s@:\"'<>]*:[^/\s@\"'<>]+(?=@)"), "://"),
-    (
-        re.compile(
-            r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^\"<>]{0,20000}?(?:-----END [A-Z ]*-----|(?=[\"<>])|\Z)"
-        ),
-        "KEY-----",
-    ),
-    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), "IA"),
-    (re.compile(r"\b(?:gh[opusr]_|glpat-|npm_|hf_)[A-Za-z0-9_-]{20,}"), "_"),
-    (re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}"), "glpat-"),
-    (re.compile(r"\bgithub_pat_\w{22,}"), "github_pat_"),
-    (re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{20,}"), "xox"),
-    (re.compile(r"\bsk-[A-Za-z0-9_-]{20,}"), "sk-"),
-    (re.compile(r"\bAIza[0-9A-Za-z_-]{35}"), "AIza"),
-    (re.compile(r"\beyJ[\w-]{16,}\.[\w-]{8,}\.[\w-]{8,}"), "eyJ"),
-)  # fmt: skip
-"""Looks of credentials of anybody's that a server may show, each with a sign that it has."""
 BACKSLASHES = re.compile(
     r"(?:\\u[0-9a-fA-F]{4})+|(?:\\x[0-9a-fA-F]{2})+|\\U000[0-9a-fA-F]{5}|\\[\"'\\/bfnrt]"
 )
@@ -105,9 +88,9 @@ class Redaction:
         spans = [*self._spans(text), *self._cut_spans(text)] if self.hidden else []
         if spans:
             text = _without(text, spans)
-        for pattern, sign in LOOKS:
-            if sign in text:
-                text = pattern.sub(HIDDEN, text)
+        for look in LOOKS:
+            if look.sign in text:
+                text = look.pattern.sub(HIDDEN, text)
         return text
 
     def raw(self, raw: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_conformance.protocol import revisions
@@ -138,3 +138,11 @@ def header_of(text: str) -> tuple[bytes, bytes]:
     if not colon or not GIVEN_NAME.fullmatch(name) or not GIVEN_VALUE.fullmatch(content):
         raise ValueError("NAME: VALUE in visible ASCII is expected")  # the text may be a credential
     return name.encode(), content.encode()
+
+
+def in_variables(names: Sequence[str]) -> list[str]:
+    """Return a text ``NAME=VARIABLE`` for each header: the variables in which the user may put the values."""
+    variables = ["HEADER_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper() for name in names]
+    counted = ((one, variables[:number].count(one)) for number, one in enumerate(variables))
+    numbered = (f"{one}_{many + 1}" if many else one for one, many in counted)
+    return [f"{name}={variable}" for name, variable in zip(names, numbered, strict=True)]
