@@ -14,6 +14,7 @@ from mcp_conformance.expect import (
     is_object,
     is_string,
     require_some,
+    skip,
 )
 from mcp_conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64, is_text
 from mcp_conformance.protocol.value import members
@@ -25,10 +26,14 @@ from mcp_conformance.scenarios.content import (
     read_contents,
     tool_blocks,
 )
+from mcp_conformance.scenarios.shown_credentials import shown_credentials
+from mcp_conformance.verdicts import Finding
 
 MEDIA_TYPE = re.compile(
     r"[A-Za-z0-9][\w!#$&^.+-]{0,126}/[A-Za-z0-9][\w!#$&^.+-]{0,126}(\s*;.*)?", re.ASCII | re.DOTALL
 )
+NO_CREDENTIALS, NO_SECRETS = "content.no-credentials", "logging.no-secrets"
+MAX_SHOWN = 3
 YEAR_MONTH_OR_DAY_NUMBER = re.compile(r"\d{4}(-\d{2})?|\d{4}-?\d{3}(T.*)?", re.ASCII)
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 BINARY_TYPE = re.compile(r"(image/(?!svg)|audio/|video/|application/(octet-stream|pdf|zip|gzip)).*")
@@ -209,3 +214,31 @@ def is_media_type(value):
 def has_scheme(value):
     """Return whether a string begins with a URI scheme and has no space; True for any other value."""
     return not isinstance(value, str) or (SCHEME.match(value) is not None and " " not in value)
+
+
+# Credentials
+
+
+@pytest.mark.stage("last")
+@pytest.mark.requirement("content.no-credentials")
+def test_no_credential_is_shown(server):
+    found = shown_credentials(server)
+    if not any(session.received.kept_lines for session in server.sessions.every):
+        skip("the server wrote nothing")
+    logged = [one for one in found if one.is_logged]
+    returned = [one for one in found if one.is_returned]
+    others = [one for one in found if not (one.is_logged or one.is_returned)]
+    verdicts = [
+        Finding("no credential", and_more(some), some[0].lines, rule, advisory=some is returned)
+        for some, rule in ((logged, NO_SECRETS), (others, NO_CREDENTIALS), (returned, NO_CREDENTIALS))
+        if some
+    ]
+    if verdicts:
+        raise verdicts[0].with_others(verdicts[1:])
+
+
+def and_more(some):
+    """Return the credentials in words, the first few with their places."""
+    shown = [f"{one.kind} in {one.place}" for one in some]
+    more = f"; and {len(shown) - MAX_SHOWN} more" if len(shown) > MAX_SHOWN else ""
+    return "; ".join(shown[:MAX_SHOWN]) + more

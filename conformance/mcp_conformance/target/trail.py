@@ -56,7 +56,7 @@ class Trail:
     def brings_about(self, lines: Iterable[Line], sessions: Iterable[Session]) -> bool:
         """Return whether the check under way alone would bring about these lines of sessions.
 
-        Lines of no session are its own.
+        Lines of no session are its own.  Where a session has ended or is silent, all that it was sent counts.
         """
         spans = [span for part in self._used() for span in self._spans[part]]
         others = [span for part, some in self._spans.items() if part not in self._used() for span in some]
@@ -86,15 +86,19 @@ def _moments(line: Line, session: Session) -> Iterator[float]:
     """Yield when the line was sent that brought a line about, if that is one of the session."""
     sent: Line | None = None
     keys: dict[Any, Line] = {}
+    started, before = session.process.started, list[float]()
     for one in session.lines:
         if one.sent:
             sent = one
+            before.append(started + one.at)
             if isinstance(one.message, dict) and "id" in one.message:
                 keys[id_key(one.message["id"])] = one
         if one is line:
             cause = keys.get(id_key(one.message.get("id"))) if is_response(one.message) else None
             sent = cause or sent
-            yield session.process.started + (sent.at if sent is not None else 0.0)
+            yield started + (sent.at if sent is not None else 0.0)
+            if session.closed or session.is_silent:
+                yield from before
             return
 
 

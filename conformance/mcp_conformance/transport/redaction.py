@@ -99,6 +99,15 @@ class Redaction:
         shown = self.text(text)
         return raw if shown == text else shown.encode("utf-8", "surrogateescape")
 
+    @property
+    def of_names(self) -> Redaction:
+        """The redaction of the credentials alone whose names say that they are, and which are long enough."""
+        return Redaction(one for one in self._secrets if one.is_named and len(one.text) >= MIN_ANYWHERE)
+
+    def finds(self, text: str) -> bool:
+        """Return whether a text has one of these credentials, in any encoding."""
+        return bool(self.hidden) and next(self._spans(text), None) is not None
+
     def hides(self, text: str) -> bool:
         """Return whether a text has a credential."""
         return self.text(text) != text
