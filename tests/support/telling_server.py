@@ -99,7 +99,11 @@ def serve():
         except ValueError:
             continue
         is_call = isinstance(message, dict) and message.get("method") == "tools/call"
-        if is_call and message["params"]["name"] == "end" and len(str(message["params"])) > 70:
+        if (
+            is_call
+            and message["params"]["name"] == "end"
+            and len(str(message["params"].get("arguments"))) > 40
+        ):
             print(f"RuntimeError: {telling.all}", file=sys.stderr, flush=True)
             sys.exit(f"cannot log in with {telling.last}")
         for one in telling.messages(message):

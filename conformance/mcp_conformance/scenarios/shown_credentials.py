@@ -70,8 +70,8 @@ def _on_stderr(session: Session, given: Redaction) -> Iterator[tuple[Shown, list
 
 
 def _kinds_in(text: str, given: Redaction) -> list[tuple[str, list[str]]]:
-    found = [(what, [one]) for what, one in credentials_in(text)]
-    return [*found, (GIVEN, [])] if given.finds(text) else found
+    """Return the kinds of credentials in a text, each with its text if that is not one that was given."""
+    return [(GIVEN, [])] if given.finds(text) else [(what, [one]) for what, one in credentials_in(text)]
 
 
 def _place(session: Session, line: Line) -> tuple[str, str]:
