@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
@@ -35,10 +35,12 @@ from mcp_conformance.plugin.options import FOR_WORKERS, RUN_OPTIONS, usage_error
 from mcp_conformance.plugin.phases import COLLECTION
 from mcp_conformance.plugin.run_state import item_state, run_state
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
-from mcp_conformance.protocol.text import named
+from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
+from mcp_conformance.target.beside import find_alone
 from mcp_conformance.target.surface import ProbeFailure, Subject, Surface
+from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.throwaway import throwaway_folder
 
 pytest.register_assert_rewrite(PACKAGE)
@@ -101,12 +103,29 @@ def pytest_configure_node(node: Any) -> None:
     """Send the result of the probe to an xdist worker."""
     state = run_state(node.config)
     if state.probed is not None:
+        _require_several(state.probed)
         state.probed.close()
         surfaces = state.probed.surfaces
         node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
         node.workerinput[FOR_WORKERS] = node.config.stash[RUN_OPTIONS].chosen.to_json()
         send_node_ids(node.config, node.workerinput)
         node.workerinput["mcp_probe_traceback"] = state.probe_traceback
+
+
+def _require_several(subject: Subject) -> None:
+    """Raise that a server cannot run in several workers, if a second process ends beside the first.
+
+    The probe has found that if it probed several revisions; of one it starts a single process.
+    """
+    settings, live = subject.settings, subject.live
+    if settings.http is None and len(subject.probed) == 1 and live and live[0].revision in subject.sessions:
+        with suppress(CannotStart):
+            find_alone(settings, live[0].revision)
+    if reason := settings.solo.reason:
+        raise pytest.UsageError(
+            f"a process of the server that is started beside another one ends ({shorten(reason, 300)}), and "
+            "each worker of xdist starts its own: run without -n"
+        )
 
 
 # Collecting --------------------------------------------------------------------------------------
