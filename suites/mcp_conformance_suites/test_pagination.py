@@ -99,6 +99,7 @@ def test_a_forged_cursor_is_rejected(server, session):
         first, paged = next(iter(wrong.values())), {one.method for one in server.lists.paged()}
         short = [method for method in wrong if method not in paged]
         which = "they have" if len(short) == len(wrong) else f"{', '.join(short)} have"
+        which = "it has" if len(wrong) == 1 else which
         note = f" ({which} one page)" if short else ""
         raise Finding("error -32602", f"a page of {', '.join(wrong)}{note}: {first}", first.lines)
 

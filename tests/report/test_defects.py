@@ -137,6 +137,16 @@ def test_sdk_that_ends_the_process_is_told_with_the_version_without_that():
     assert any(fact.way_out.startswith("reported: https:") for fact in FACTS)
 
 
+def test_a_defect_line_names_the_tool_once():
+    call = Line.sending({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "look"}})
+    evidence = Evidence.of(Finding("no files written", "a file", (call,)))
+    facts = CheckFacts(
+        "a check", PROSE, REVISION, Outcome.WARNED, "look", evidence=evidence, defect=Defect.MISLEADS
+    )
+    (found,) = report(build_result(facts, Settings(("server",)))).defects
+    assert str(found) == "look misleads its clients: tools/call: expected no files written, got a file"
+
+
 def test_a_defect_line_over_http_says_the_method_and_the_target():
     head = Line(True, b"GET /mcp HTTP/1.1 | Accept: text/event-stream")
     evidence = Evidence.of(Finding("HTTP 405", "HTTP 200", (head,)))
@@ -148,7 +158,8 @@ def test_a_defect_line_over_http_says_the_method_and_the_target():
 @pytest.mark.parametrize(
     ("message", "asked"),
     [
-        ({"method": "tools/list", "params": {"cursor": "forged"}}, 'tools/list "forged"'),
+        ({"method": "prompts/get", "params": {"name": "greet"}}, 'prompts/get "greet"'),
+        ({"method": "tools/list", "params": {"cursor": "forged"}}, 'tools/list with the cursor "forged"'),
         ({"method": "ping"}, "ping"),
         ({"method": 5, "params": [1]}, "5"),
         ({"method": {"a": 1}}, '{"a": 1}'),

@@ -173,9 +173,12 @@ def _asked(lines: Iterable[Line]) -> str:
         heads = [found[0] for line in sent if (found := HTTP_HEAD.match(line.text)) is not None]
         return shorten(heads[-1], MAX_NAMED) if heads else ""
     method, params = requests[-1].get("method"), requests[-1].get("params")
-    names = [params[name] for name in NAMING if name in params] if isinstance(params, dict) else []
     title = named(method) if isinstance(method, str) else show(method, MAX_NAMED)
-    return " ".join([title, *(show(one, MAX_NAMED) for one in names[:1])])
+    for name in NAMING:
+        if isinstance(params, dict) and name in params:
+            said = "" if name in ("name", "uri") else f"with the {name} "
+            return f"{title} {said}{show(params[name], MAX_NAMED)}"
+    return title
 
 
 def _wire(lines: Sequence[Line], most: int, longest: int) -> Iterator[str]:

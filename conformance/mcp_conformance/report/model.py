@@ -429,7 +429,8 @@ def _seen(one: Result) -> str:
     """Return what was seen of a defect: what was asked, what was expected, and what came."""
     if one.defect in SPEAKS_FOR_ITSELF or not one.expected:
         return shorten(one.got or one.reason, MAX_DEFECT)
-    asked = f"{one.asked}: " if one.asked else ""
+    asked = one.asked.removesuffix(f' "{one.tool}"')  # the line begins with the tool
+    asked = f"{asked}: " if asked else ""
     return f"{asked}expected {_cut(one.expected, MAX_EXPECTED)}, got {_cut(one.got, MAX_CAME)}"
 
 
