@@ -260,7 +260,8 @@ def answers_after(session, sent):
     session.drain()
     after = session.drain()  # an answer may overtake another, but hardly two pings in a row
     if after.fault is not None:
-        got = f"none after {shorten(sent.text, 100)}: {after.fault}{last_line(after.fault.stderr)}"
+        how = f"{after.fault}{last_line(after.fault.stderr)}"
+        got = f"no answer after the line {shorten(sent.text, 100)}: {how}"
         lines = (sent, *after.lines)
         raise Finding("an answer to the next request", got, lines, SURVIVAL, fault=after.fault)
     replies = [(sent, line, part) for line in session.received.since(sent) for part in line.parts()]

@@ -94,7 +94,7 @@ def random_line_violations(window: Window) -> Iterator[Violation]:
     broken = window.lines[0]
     if window.open:
         how, (*_, request), stderr = missing(window)
-        got = f"none after {show(shorten(broken.text, 100))}: {how}{last_line(stderr)}"
+        got = f"no answer after the line {show(shorten(broken.text, 100))}: {how}{last_line(stderr)}"
         lines = (broken, request)
         finding = Finding("an answer to the next request", got, lines, GARBAGE, fault=window.end)
         yield Violation(finding, is_late=window.end is None)
