@@ -10,6 +10,7 @@ from typing import Any
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import NO_PARAMS, Session
 from mcp_conformance.expect import expect, require_some, skip
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, decode, encode, id_key, is_response, kind
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.value import Value
@@ -19,6 +20,7 @@ from mcp_conformance.transport.http.exchange import CUT_OFF, EVENT_STREAM, Excha
 from mcp_conformance.transport.http.headers import ACCEPT, JSON
 from mcp_conformance.transport.http.lines import HttpLines, why_unanswered
 from mcp_conformance.transport.http.request import Headers, Request
+from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance.transport.interface import Empty
 from mcp_conformance.verdicts import Finding, empty_response
 
@@ -158,6 +160,14 @@ def without_answer(reply: HttpReply) -> Finding:
     method = reply.sent.get("method") if isinstance(reply.sent, Mapping) else None
     empty = Empty.ENDED_STREAM if reply.media_type == EVENT_STREAM else Empty.NO_MESSAGE
     return empty_response(reply.lines, empty, why_unanswered(reply.exchange), [str(method or "a message")])
+
+
+def end_of_server(expected: str, replies: Sequence[HttpReply], http: HttpServer) -> Finding:
+    """Return the finding that a server answers nothing any more after the first of these exchanges."""
+    lines = [line for reply in replies for line in reply.lines]
+    status = http.wait(RESPONSE_SECONDS)
+    end = f"{replies[-1]}; the process ended (exit status {status})" if status is not None else replies[-1]
+    return Finding(expected, str(end), lines, fatal=True, defect=Defect.DIES)
 
 
 def exchanges(server: Server) -> list[HttpReply]:
