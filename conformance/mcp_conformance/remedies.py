@@ -33,6 +33,10 @@ NO_HOST = (
     "give the server the network, the service or the account that it needs (--env, --inherit-home, no "
     "--sandbox), or run this where it has them"
 )
+SAYS_FAILURE = (
+    'Add isError true to results that tell of a failure, as by "success": false: clients and models go by '
+    "isError, and count this one as done."
+)
 NO_ANSWER = "Answer each call, if need be with an isError result; --timeout gives a slow tool more time."
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 
+from mcp_conformance import remedies
 from mcp_conformance.client.exceptions import caught_exception, never_awaited
 from mcp_conformance.client.refusals import (
     NO_SUCH_NAME,
@@ -28,7 +29,13 @@ from mcp_conformance.expect import (
     require_some,
     skip,
 )
-from mcp_conformance.fuzzing.oracles import FAILURE_AS_SUCCESS, defect_of_error, refuses_shape, tool_bug
+from mcp_conformance.fuzzing.oracles import (
+    FAILURE_AS_SUCCESS,
+    defect_of_error,
+    is_failure_as_success,
+    refuses_shape,
+    tool_bug,
+)
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import Value, members
@@ -358,6 +365,21 @@ def test_a_result_has_been_awaited(server, call):
         if text and text not in show(one.arguments):
             got = f"{show(one.arguments, MAX_ARGUMENTS)}: {text}, which nothing has awaited"
             raise Finding("the result of the tool", got, one.reply.lines)
+
+
+@pytest.mark.requirement("tools.call.execution-error-as-result")
+def test_a_result_that_says_it_failed_has_is_error(server, call, revision):
+    if revision == "2024-10-07":
+        skip("results have no isError in this revision")
+    for reply in (one.reply for one in answered_calls(server, call)):
+        if is_failure_as_success(reply):
+            raise Finding(
+                "isError true in a result that says that the call failed",
+                *(str(reply), reply.lines),
+                advisory=True,
+                defect=FAILURE_AS_SUCCESS,
+                fix=remedies.SAYS_FAILURE,
+            )
 
 
 @pytest.mark.requirement("tools.call.no-exception", "tools.call.schema-honest")

@@ -82,7 +82,7 @@ def test_a_fact_is_named_with_its_sdk(reported, number):
     found = reported(True)[f"fact {number}"]
     harm = Evidence.of(SAMPLES[number][1]).harm
     is_excused = alone(number) in COUNTED and not harm
-    assert found["deviation"] == FACTS[number].sdk
+    assert found["deviation"] == FACTS[number].maker
     assert found.get("harm", "") == harm
     assert found["outcome"] == ("expected" if is_excused else alone(number))
 

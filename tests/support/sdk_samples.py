@@ -16,6 +16,10 @@ PYDANTIC = "Validation error: 4 validation errors for JSONRPCMessage\nJSONRPCReq
 MISSING = "Bad Request: Missing session ID"
 TYPE = "Unsupported Media Type: Content-Type must be application/json"
 URI = "file:///nowhere"
+UNEXPECTED = (
+    "1 validation error for call[nothing]\nextra\n"
+    "  Unexpected keyword argument [type=unexpected_keyword_argument, input_value='a', input_type=str]"
+)
 
 
 def request(method, /, id=1, **params):
@@ -222,6 +226,7 @@ SAMPLES = {
         ],
         KOTLIN: [finding(PROMPT, error(-32603, "Prompt not found: nothing"))],
     },
+    "meta.key-name": {PY1: [finding((), result(tools=[{"name": "a", "_meta": {"_fastmcp": {}}}]))]},
     "reqmeta.missing-meta": {GO: [finding(request("tools/list"), result(tools=[]))]},
     "reqmeta.missing-protocol-version": {
         GO: [finding(request("tools/list", _meta={LOG_LEVEL: "info"}), result(tools=[]))]
@@ -243,7 +248,10 @@ SAMPLES = {
         GO: [finding(READ, error(-32602, "Resource not found", data={"uri": URI}))],
     },
     "resources.read.not-found-data-uri": {
-        PY1: [finding(READ, error(0, f"Unknown resource: {URI}"))],
+        PY1: [
+            finding(READ, error(0, f"Unknown resource: {URI}")),
+            finding(READ, error(-32002, f"Resource not found: Unknown resource: {URI!r}")),
+        ],
         TS1: [finding(READ, error(-32602, f"MCP error -32602: Resource {URI} not found"))],
     },
     "resources.read.uri-required": {GO: AS_TEXT},
@@ -254,12 +262,14 @@ SAMPLES = {
     "subscriptions.graceful-result": {PY2: [finding(LISTEN, error(-32000, "Connection closed"))]},
     "subscriptions.stays-open": for_all((GO, TS2), [finding(LISTEN, result())]),
     "tasks.tool-forbidden": {
-        TS1: [finding(CALL, error(-32602, f"MCP error -32602: Invalid task creation result: {ISSUES}"))]
+        PY1: [tool_error("Tool 'nothing' does not support task-augmented execution")],
+        TS1: [finding(CALL, error(-32602, f"MCP error -32602: Invalid task creation result: {ISSUES}"))],
     },
     "tasks.undeclared-ignored": {
+        PY1: [finding(PROMPT, error(-32601, "Prompt 'nothing' does not support task-augmented execution"))],
         TS1: [
             finding(PROMPT, error(-32603, "Server does not support task creation (required for prompts/get)"))
-        ]
+        ],
     },
     "tools.call.malformed-request": {GO: AS_TEXT},
     "tools.call.malformed-request-code": {
@@ -268,6 +278,7 @@ SAMPLES = {
         GO: [*AS_TEXT, finding(CALL, error(-32600, 'invalid request: missing required "params"'))],
         RUST: ANOTHER,
     },
+    "tools.call.schema-honest": {PY1: [tool_error(UNEXPECTED)]},
     "tools.call.tool-result-member": for_all((TS1, TS2), [finding(CALL, result(content=[]))]),
     "tools.call.unknown-tool-is-error": {
         PY1: [tool_error("Unknown tool: nothing")],

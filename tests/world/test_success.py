@@ -6,7 +6,7 @@ import pytest
 
 from mcp_conformance.client.reply import Closed, Reply
 from mcp_conformance.protocol.jsonrpc import Line
-from mcp_conformance.world.success import is_empty, is_success, kind_of
+from mcp_conformance.world.success import is_empty, is_success, kind_of, says_failure
 
 REQUEST = Line.sending({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}})
 
@@ -43,6 +43,7 @@ def test_a_result_with_a_value_is_a_success(reply):
         answer('{\n  "success": false,\n  "table": "example"\n}'),
         answer('{"/srv/a.txt": {"result": "error", "reason": "Hash mismatch", "content": "a"}}'),
         answer('{"ok": false, "id": "example"}'),
+        answer('{"status": "not_found", "summary": "No flow found"}'),
         answer('{\n  "status": "error",\n  "message": "Request not found"\n}'),
         answer('{"entities": [], "relations": []}'),
         answer("no notes", structuredContent={"notes": [], "total": 0}),
@@ -52,6 +53,23 @@ def test_a_result_with_a_value_is_a_success(reply):
 )
 def test_an_error_a_refusal_in_words_and_an_empty_result_are_none(reply):
     assert not is_success(reply)
+
+
+@pytest.mark.parametrize(
+    ("text", "fails"),
+    [
+        ('{"success": false, "message": "no such note"}', True),
+        ('{"error": true, "code": "not_found", "message": "no such note"}', True),
+        ('{"status": "error", "error": "no such note"}', True),
+        ('{"status": "not_found", "summary": "no such note"}', False),
+        ('{"success": false, "passed": 3}', False),
+        ('{"id": 1, "error": "exit 1"}', False),
+        ('["error"]', False),
+        ('{"success": false', False),
+    ],
+)
+def test_a_failure_that_json_tells_has_a_reason(text, fails):
+    assert says_failure(answer(text)) is fails
 
 
 def test_a_tool_that_needs_nothing_succeeds_by_answering():

@@ -13,11 +13,13 @@ from typing import Any
 
 from mcp_conformance.client.exceptions import validator_error
 from mcp_conformance.client.refusals import (
+    NO_NETWORK,
     asks_client,
     complaint_about_files,
     complaint_about_network,
     fails_alike,
     refuses_in_words,
+    words,
 )
 from mcp_conformance.client.reply import Closed, Reply, Unanswered
 from mcp_conformance.client.session import Session
@@ -32,7 +34,7 @@ from mcp_conformance.protocol.revisions import content_types, has_content, is_mo
 from mcp_conformance.target.unanswered import NOT_FATAL
 from mcp_conformance.verdicts import NOT_JSON_RULE, Finding, transport_of
 from mcp_conformance.world.refusals.existence import MISSING
-from mcp_conformance.world.success import leaves_of
+from mcp_conformance.world.success import leaves_of, says_failure
 from mcp_conformance.world.wording import said
 
 ANSWERED = "jsonrpc.response-every-request"
@@ -190,6 +192,11 @@ def defect_of_error(reply: Reply) -> Defect | None:
         return None
     is_refusal = complaint_about_files(reply) or MISSING.search(said(reply)[0]) is not None
     return Defect.MISLEADS if is_refusal and thrown(reply) is None else Defect.THROWS
+
+
+def is_failure_as_success(reply: Reply) -> bool:
+    """Return whether a result without isError says in its JSON that the call failed, and why."""
+    return not reply.is_tool_error and says_failure(reply) and not NO_NETWORK.search(words(reply))
 
 
 def refuses_shape(tool: Tool, revision: str, reply: Reply) -> bool:

@@ -156,7 +156,7 @@ def _deviation(
     if not isinstance(error, Blocked | Finding):
         return "", "", ""
     fact = known_fact(server_for(item.config, revision_of(item)), row.id, error)
-    return ("", "", "") if fact is None else (str(fact.sdk), Shown.of(error).harm, fact.way_out)
+    return ("", "", "") if fact is None else (fact.maker, Shown.of(error).harm, fact.way_out)
 
 
 def _defect(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> Defect | None:

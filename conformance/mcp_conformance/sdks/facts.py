@@ -30,7 +30,8 @@ class Fact:
     ``apart`` says what tells the same fault of the server's own code apart.  The fact holds from version
     ``since`` on, and before ``until``; empty if no such version is known.  ``issue`` is where the tracker of
     the SDK has it, empty if it was not found there.  ``mended`` is a version, if need be of the next series,
-    that was seen without it.
+    that was seen without it.  ``framework`` is what the server is built on if not each server on the SDK has
+    the fault; the evidence names it.
     """
 
     rule: str
@@ -41,6 +42,12 @@ class Fact:
     since: str = ""
     until: str = ""
     mended: str = ""
+    framework: str = ""
+
+    @property
+    def maker(self) -> str:
+        """The name of what breaks the rule in every server built on it."""
+        return self.framework or str(self.sdk)
 
     @property
     def way_out(self) -> str:
@@ -72,6 +79,9 @@ def _for(
 PY1, PY2, TS1, TS2 = *PYTHON, *TYPESCRIPT
 GO, RUST, CSHARP, KOTLIN = Sdk.GO, Sdk.RUST, Sdk.CSHARP, Sdk.KOTLIN
 
+FASTMCP_2, FASTMCP_3 = "fastmcp package 2.x", "fastmcp package 3.x"
+"""The packages of that name, seen in 2.14.7 and 3.4.11; they are built on the Python SDK 1.x."""
+NO_TASKS = "does not support task-augmented execution"
 PY_CANCEL = _issue("python-sdk", "issues/2416")
 PY_MENDED = "2.3.0"
 """The cancellation that crosses an answer ends 1.30.0; 2.3.0 goes on."""
@@ -224,6 +234,7 @@ FACTS: tuple[Fact, ...] = (
         p.fails_naming(p.INTERNAL, "Prompt not found: ", "name"),
         *(OWN_WORDS, KOTLIN_PROMPT),
     ),
+    Fact("meta.key-name", PY1, p.has_key("_fastmcp"), "no author writes this key", framework=FASTMCP_2),
     Fact("reqmeta.missing-meta", GO, p.result_without_meta, NO_HANDLER),
     Fact("reqmeta.missing-protocol-version", GO, p.result_without_version, NO_HANDLER),
     Fact("reqmeta.wrong-types", TS2, p.silent_at_array_as_meta, NO_HANDLER, TS_DROPPED),
@@ -266,6 +277,12 @@ FACTS: tuple[Fact, ...] = (
         *(OWN_WORDS, PY_RESOURCE),
     ),
     Fact(
+        *("resources.read.not-found-data-uri", PY1),
+        p.fails_naming(-32002, "Resource not found: Unknown resource: ", "uri"),
+        OWN_WORDS,
+        framework=FASTMCP_3,
+    ),
+    Fact(
         *("resources.read.not-found-data-uri", TS1),
         p.fails_naming(p.INVALID_PARAMS, "MCP error -32602: Resource ", "uri", " not found"),
         OWN_WORDS,
@@ -282,6 +299,13 @@ FACTS: tuple[Fact, ...] = (
         p.fails_beginning(p.INVALID_PARAMS, "MCP error -32602: Invalid task creation result: ["),
         OWN_WORDS,
     ),
+    Fact("tasks.tool-forbidden", PY1, p.tool_error_ending(NO_TASKS), OWN_WORDS, framework=FASTMCP_2),
+    Fact(
+        *("tasks.undeclared-ignored", PY1),
+        p.fails_ending(p.UNKNOWN_METHOD, NO_TASKS),
+        OWN_WORDS,
+        framework=FASTMCP_3,
+    ),
     Fact(
         *("tasks.undeclared-ignored", TS1),
         p.fails_for_method(p.INTERNAL, "Server does not support task creation (required for ", ")"),
@@ -297,6 +321,7 @@ FACTS: tuple[Fact, ...] = (
         NO_HANDLER,
     ),
     Fact("tools.call.malformed-request-code", RUST, p.another_method, NO_HANDLER),
+    Fact("tools.call.schema-honest", PY1, p.unexpected_keyword, OWN_WORDS, framework=FASTMCP_2),
     *_for(TYPESCRIPT, "tools.call.tool-result-member", p.content_without_tool_result, SAME),
     *_for(PYTHON, "tools.call.unknown-tool-is-error", p.tool_error_naming("Unknown tool: "), SAME, NAMES),
     Fact(

@@ -74,6 +74,13 @@ def fails_beginning(code: int, beginning: str) -> Predicate:
     return lambda evidence: any(map(accepts, evidence.answers))
 
 
+def fails_ending(code: int, ending: str) -> Predicate:
+    """Accept an error whose message ends so."""
+    return lambda evidence: any(
+        answer.code == code and answer.text.endswith(ending) for answer in evidence.answers
+    )
+
+
 def own_words(answer: Answer) -> str:
     """Return the message of an error without the Go SDK's prefix ``handling 'METHOD': ``."""
     before, separator, text = answer.text.partition("': ")
@@ -195,6 +202,16 @@ def _dialect(schema: Any) -> Any:
     return schema.get("$schema") if isinstance(schema, Mapping) else None
 
 
+def has_key(name: str) -> Predicate:
+    """Accept a result in which some object has a member of this name."""
+
+    def accepts(answer: Answer) -> bool:
+        values = (one for level in _levels(answer.result) for one in level)
+        return any(isinstance(one, Mapping) and name in one for one in values)
+
+    return lambda evidence: any(map(accepts, evidence.answers))
+
+
 def unnamed_results(evidence: Evidence) -> bool:
     """Accept results of which none names its server."""
     results = [answer.result for answer in evidence.answers if isinstance(answer.result, Mapping)]
@@ -234,6 +251,20 @@ def tool_error_naming(before: str, after: str = "") -> Predicate:
 
 
 # Notifications
+
+
+def tool_error_ending(ending: str) -> Predicate:
+    """Accept a tool error whose first text ends so."""
+    return lambda evidence: any(answer.tool_error.endswith(ending) for answer in evidence.answers)
+
+
+def unexpected_keyword(evidence: Evidence) -> bool:
+    """Accept a tool error in which Pydantic refuses a member as an argument of the author's function."""
+    texts = [answer.tool_error for answer in evidence.answers]
+    return any(
+        text.startswith("1 validation error for call[") and "type=unexpected_keyword_argument" in text
+        for text in texts
+    )
 
 
 def sends(method: str) -> Predicate:

@@ -18,8 +18,10 @@ MARK = "\N{BULLET}"
 NUMBER = re.compile(r"[-+]?\b[^\W\d]*\d\w*(?:[.:+-]\w*\d\w*)*")
 """A number, and a word with one: ids, dates and versions differ from answer to answer."""
 WORD = re.compile(r"\w")
-SAYS_OUTCOME = re.compile(r'"(?:success|ok|status|result)"')
+SAYS_OUTCOME = re.compile(r'"(?:success|ok|status|result|error)"')
 """A member that says whether a call did its work."""
+NO_SUCCESS = ("error", "failed", "failure", "not_found")
+REASONS = ("message", "error", "reason", "summary", "detail")
 
 
 def is_success(reply: Reply, *, needs_values: bool = True) -> bool:
@@ -36,32 +38,50 @@ def is_success(reply: Reply, *, needs_values: bool = True) -> bool:
     return not (needs_values and is_empty(reply.result))
 
 
+def says_failure(reply: Reply) -> bool:
+    """Return whether the first text of a result is an object of JSON that says that the call failed, and why.
+
+    Without a text that says why, an error may be of something that the tool reads.
+    """
+    said = _said(reply)
+    is_error = said.get("status") == "error" or said.get("error") is True
+    return (is_error or _is_no_success(said)) and _says_why(said)
+
+
 def _says_failure(reply: Reply) -> bool:
-    """Return whether the first text of a result is an object of JSON that says that the call failed.
+    """Return whether a result says in JSON that the call did not succeed, or found nothing.
 
     So does one whose members all say it, as for each of several files.
     """
+    said = _said(reply)
+    return _is_failure(said) or (bool(said) and all(map(_is_failure, said.values())))
+
+
+def _said(reply: Reply) -> Mapping[str, Any]:
+    """Return the first text of a result as an object, if it has a member that tells an outcome."""
     text = next(iter(reply.texts), "")
-    if not SAYS_OUTCOME.search(text[:MAX_LENGTH]):
-        return False
-    with suppress(ValueError, RecursionError):
-        said = json.loads(text)
-        inner = list(said.values()) if isinstance(said, dict) else []
-        return _is_failure(said) or (bool(inner) and all(map(_is_failure, inner)))
-    return False
+    if SAYS_OUTCOME.search(text[:MAX_LENGTH]):
+        with suppress(ValueError, RecursionError):
+            said = json.loads(text)
+            return said if isinstance(said, dict) else {}
+    return {}
 
 
 def _is_failure(said: Any) -> bool:
-    """Return whether an object says that something failed.
-
-    ``"status": "error"`` counts with a text that says why: without one it may be the status of something that
-    the tool reads.
-    """
-    if not isinstance(said, dict):
+    if not isinstance(said, Mapping):
         return False
-    says_why = any(isinstance(said.get(name), str) for name in ("message", "error", "reason"))
-    is_no_success = said.get("success") is False or said.get("ok") is False
-    return is_no_success or (says_why and "error" in (said.get("status"), said.get("result")))
+    is_failed = (
+        str(said.get("status")) in NO_SUCCESS or said.get("result") == "error" or said.get("error") is True
+    )
+    return _is_no_success(said) or (is_failed and _says_why(said))
+
+
+def _is_no_success(said: Mapping[str, Any]) -> bool:
+    return said.get("success") is False or said.get("ok") is False
+
+
+def _says_why(said: Mapping[str, Any]) -> bool:
+    return any(isinstance(said.get(name), str) and said[name] for name in REASONS)
 
 
 def is_empty(result: Any) -> bool:
