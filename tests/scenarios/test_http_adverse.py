@@ -183,3 +183,7 @@ def test_the_report_says_what_the_connections_have_lost():
     assert lost.startswith("connections: 2 of 49 requests on a reused connection got no byte of a response")
     assert busy == "busy: the server, or a proxy before it, answered 3 with HTTP 429, 1 with HTTP 502"
     assert list(connection_lines(Counter({("reused", ""): 49}))) == []
+    numbers["waited", ""] = 7
+    assert list(connection_lines(numbers))[1].endswith(
+        "; pings and lists were sent again after waits of 7 s in all"
+    )

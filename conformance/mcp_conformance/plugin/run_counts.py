@@ -59,6 +59,7 @@ class RunCounts:
         self.numbers["processes", ""] += tally.processes
         self.numbers["reused", ""] += tally.reused
         self.numbers["lost", ""] += tally.lost
+        self.numbers["waited", ""] += round(http.throttle.gateway_seconds)
         for status, number in tally.statuses.items():
             self.numbers["status", str(status)] += number
 

@@ -192,7 +192,9 @@ def connection_lines(
     statuses = {status: number for (what, status), number in sorted(numbers.items()) if what == "status"}
     if statuses:
         listed = ", ".join(f"{number} with HTTP {status}" for status, number in statuses.items())
-        yield f"busy: the server, or a proxy before it, answered {listed}"
+        waited = numbers.get(("waited", ""), 0)
+        again = f"; pings and lists were sent again after waits of {waited} s in all" if waited else ""
+        yield f"busy: the server, or a proxy before it, answered {listed}{again}"
     if rate:
         wait = f"asked for waits of up to {asked:g} s" if asked else "named no time to wait"
         yield (
