@@ -56,7 +56,7 @@ def test_a_call_with_what_exists_is_nearer_than_the_plainest(tmp_path):
 @pytest.mark.parametrize(
     ("answer", "lacks"),
     [
-        ("Missing required argument: mode", "the member mode"),
+        ("Missing required argument: mode", "the member `mode`"),
         ("File must end with .pptx", "a file that ends in .pptx"),
         ("Call open_book first", "a call of open_book first"),
         ("It did not work", ""),

@@ -26,7 +26,7 @@ from mcp_conformance.world.nearest import Nearest
 
 WIDTH = 110
 MAX_NAMES, FEW_NAMES = 12, 5
-MAX_NEAREST, MAX_ANSWER = 3, 160
+MAX_NEAREST, MAX_ANSWER = 3, 200
 """Of how many tools that never worked the nearest call is shown, and how much of its answer."""
 LEAST_SECONDS = 0.05  # less is shown as 0.0
 NONE = ToolExercise()
@@ -313,9 +313,9 @@ def _nearest(subject: Subject, tool: str, nearest: Nearest) -> str:
     redact = subject.settings.redaction
     words = ["--example", f"{tool} {redact(nearest.arguments)}"]
     option = shell_line(words) if nearest.has_arguments else named(tool, 40)
-    answer = shorten(redact(nearest.answer).strip(), MAX_ANSWER) or "nothing"
+    answer = shorten(" ".join(redact(nearest.answer).split()), MAX_ANSWER)
     lacks = f"; it seems to lack {shorten(redact(nearest.lacks), MAX_ANSWER)}" if nearest.lacks else ""
-    return f"{shorten(option, 300)}, which got {json.dumps(answer, ensure_ascii=False)}{lacks}"
+    return f'{shorten(option, 300)}, which got "{answer}"{lacks}'
 
 
 def _known_arguments(subject: Subject, name: str) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, Self
 
 from mcp_conformance.client.tool_call import Call
+from mcp_conformance.world.fitting import wants_path
 from mcp_conformance.world.members import members_of
 from mcp_conformance.world.refusals import clues
 from mcp_conformance.world.wording import MARK, kind_of_refusal, said
@@ -24,7 +25,7 @@ class Nearest:
     """The call that came nearest to success.
 
     A result comes nearer than a tool error, and that nearer than a protocol error; of two alike, the one with
-    more values that this run made or that worked for other tools, then the one with a newer refusal:
+    more paths of this run and values that worked for other tools, then the one with a newer refusal:
     ``rank``.  ``arguments`` are a JSON text, ``answer`` is what the call got, and ``lacks`` says what seems
     to be missing, as far as the answer says so.
     """
@@ -60,7 +61,8 @@ def rank_of(call: Call, world: World, kinds: dict[str, int]) -> tuple[int, ...]:
     members = members_of(call.tool.input_schema)
     pairs = [(one, value) for one in members for value in values_at(call.arguments, one.path)]
     trusted = sum(
-        world.ownership.ours.is_made(value) or bool(world.worked.times(member, value))
+        (wants_path(member) and world.ownership.ours.is_made(value))
+        or bool(world.worked.times(member, value))
         for member, value in pairs
         if isinstance(value, str | int | float)
     )
@@ -94,10 +96,10 @@ def _lacks(
     tools: Collection[str], members: Sequence[str], missing: Sequence[str], endings: Sequence[str]
 ) -> Iterator[str]:
     if members:
-        yield f"the member {members[0]}"
+        yield f"the member `{members[0]}`"
     if endings:
         yield f"a file that ends in {endings[0]}"
     elif missing:
-        yield f"what {missing[0]} names" if missing[0] else "something that exists"
+        yield f"what `{missing[0]}` names" if missing[0] else "something that exists"
     if tools:
         yield f"a call of {', '.join(sorted(tools)[:3])} first"
