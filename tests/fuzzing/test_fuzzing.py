@@ -114,6 +114,22 @@ def test_failure_at_an_edge_is_shrunk(fuzzed, seed):
     assert int(a) + int(b) == 2**31
 
 
+def breaks_on_long_texts(_, request, reply):
+    """Answer a text of more than 10,000 characters with an error."""
+    is_call = (
+        isinstance(request, dict) and request.get("method") == "tools/call" and "result" in (reply or ())
+    )
+    is_long = is_call and len(request["params"].get("arguments", {}).get("text") or "") > 10_000
+    error = {"code": -32603, "message": "value too long"}
+    return {"jsonrpc": "2.0", "id": request["id"], "error": error} if is_long else None
+
+
+def test_a_long_text_is_judged_by_its_result(fuzzed):
+    (failed,) = fuzzed(mutated(breaks_on_long_texts), "echo", ANSWERED, examples=5)
+    assert "error -32603" in failed.text
+    assert '"text":"xxx' in failed.text
+
+
 def test_shrinking_ends_after_some_seconds_of_ours(fuzzed, monkeypatch):
     seconds = itertools.count(step=CASES.max_own_seconds_shrinking + 1)
     monkeypatch.setattr(fuzzer, "time", SimpleNamespace(process_time=lambda: next(seconds)))

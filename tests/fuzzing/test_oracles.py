@@ -4,11 +4,18 @@ import pytest
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.tool_call import Tool
-from mcp_conformance.fuzzing.oracles import defect_of_error, grade, has_array, refuses_shape, rejects_invalid
+from mcp_conformance.fuzzing.oracles import (
+    accepts_valid,
+    defect_of_error,
+    grade,
+    has_array,
+    refuses_shape,
+    rejects_invalid,
+)
 from mcp_conformance.generation.invalid import Invalid
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.outcome import Defect
-from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.jsonrpc import Line, encode
 from mcp_conformance.protocol.value import Value
 
 SCHEMA = {
@@ -55,6 +62,17 @@ def test_a_tool_is_said_to_coerce_only_to_valid_arguments(wrong, answer, expecte
     found = grade(call, invalid, call(wrong), is_valid)
     assert found.partition(":")[0] == expected.partition(":")[0]
     assert expected in found
+
+
+@pytest.mark.parametrize("code", [-32602, -32603, -32700])
+@pytest.mark.parametrize(("days", "may_be_refused"), [(5, False), (2**53 - 1, False), (2**64, True)])
+def test_an_integer_that_not_every_reader_reads_may_be_refused(days, may_be_refused, code):
+    raw = encode({"params": {"name": "weather", "arguments": {"days": days}}})
+    message = {"error": {"code": code, "message": "days is out of range"}}
+    reply = Reply(Line(sent=True, raw=raw), Line(sent=False, raw=b"{}"), message)
+    tool = Tool(Value({"name": "weather", "inputSchema": SCHEMA}, "tool", ()))
+    failure = accepts_valid(tool, REVISION, reply)
+    assert (failure is None) == may_be_refused
 
 
 def test_a_result_that_requires_input_needs_no_array():

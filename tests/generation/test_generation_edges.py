@@ -327,6 +327,14 @@ def test_a_violation_in_an_array_is_not_moved_into_a_text():
         assert instance_errors(wrong.arguments, schema, REVISION)
 
 
+def test_a_text_in_place_of_a_list_has_no_items_to_be_made_invalid():
+    names = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    schema = of(names=names, n={"type": "integer"})
+    for seed in range(300):
+        wrong = draw_invalid(schema, REVISION, seeded(seed))
+        assert instance_errors(wrong.arguments, schema, REVISION)
+
+
 ROW = {"type": "object", "properties": {name: {"type": "string"} for name in "abcdefghij"}}
 
 

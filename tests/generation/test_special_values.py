@@ -19,6 +19,7 @@ from mcp_conformance.generation import (
     invalid,
     seeded,
     shrunk,
+    together,
     valid,
 )
 from mcp_conformance.json_schema.validation import instance_errors
@@ -217,11 +218,46 @@ def test_a_large_schema_has_values_of_all_kinds(schema):
         ({"n": -9000}, lambda found: found.get("n", 0) < -100, {"n": -101}),
         ({"t": "\U0001f600abc../%s"}, lambda found: "%" in found.get("t", ""), {"t": "%"}),
         ({"t": "x", "n": 1}, lambda found: "t" in found, {"t": ""}),
+        ({"t": "first\nsecond\nthird"}, lambda found: "con" in found.get("t", ""), {"t": "con"}),
+        ({"t": "x" * 70_000}, lambda found: len(found.get("t", "")) > 10_000, {"t": "x" * 10_001}),
+        ({"f": 1e308}, lambda found: found.get("f", 0) > 1e99, {"f": 1e100}),
+        ({"f": -1e308}, lambda found: found.get("f", 0) < -(2**60), {"f": -1e19}),
+        ({"f": 1e308}, lambda found: found.get("f", 0) > 5, {"f": 6}),
+        ({"n": 10**30}, lambda found: found.get("n", 0) >= 2**63, {"n": 2**63}),
     ],
 )
 def test_a_failing_value_is_made_smaller(value, fails, smallest):
-    schema = {"type": "object", "properties": {"x": LIST, "n": INTEGER, "t": TEXT}}
-    assert shrunk(schema, REVISION, value, fails, 2000) == smallest
+    schema = {"type": "object", "properties": {"x": LIST, "n": INTEGER, "t": TEXT, "f": NUMBER}}
+    sent = []
+    found = shrunk(schema, REVISION, value, lambda one: not sent.append(one) and fails(one), 2000)
+    assert json.dumps(found) == json.dumps(smallest)
+    assert [one for one in sent if instance_errors(one, schema, REVISION)] == []
+
+
+@pytest.mark.parametrize(
+    ("part", "beyond"),
+    [
+        (INTEGER, [2**64, -(2**63) - 1]),
+        ({**INTEGER, "minimum": 0}, [2**64]),
+        ({**INTEGER, "minimum": -(10**30), "maximum": 10**30}, [10**30, -(10**30), 2**64, -(2**63) - 1]),
+        ({**INTEGER, "maximum": 2**62}, [2**62, -(2**63) - 1]),
+        ({**INTEGER, "maximum": 100, "minimum": 0}, []),
+        ({**INTEGER, "maximum": 10**300, "minimum": 0}, [2**64]),
+        ({**INTEGER, "format": "int64"}, []),
+        ({**INTEGER, "multipleOf": 3}, [-(2**63) - 1]),
+    ],
+)
+def test_integers_beyond_the_safe_ones_are_edges_where_the_schema_allows_them(part, beyond):
+    found = [one["x"] for _, one in boundary(of(x=part), REVISION)]
+    large = [one for one in found if isinstance(one, int) and abs(one) > 2**53]
+    assert sorted(large) == sorted(beyond)
+
+
+def test_long_texts_come_beside_each_listed_value():
+    schema = of(data=TEXT, codec={"enum": ["hex", "url", "gzip"]})
+    found = [*(one for _, one in islice(boundary(schema, REVISION), 60)), *together(schema, REVISION)]
+    assert {one["codec"] for one in found if len(one["data"]) > 10_000} == {"hex", "url", "gzip"}
+    assert any(len(one["data"]) > 65_535 for one in found)
 
 
 def test_a_smaller_value_is_valid_and_costs_few_calls():

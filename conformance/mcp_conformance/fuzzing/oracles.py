@@ -26,6 +26,7 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.client.thrown import INTERNAL_ERROR, thrown, with_log
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.generation import Invalid
+from mcp_conformance.generation.special import is_readable
 from mcp_conformance.json_schema.validation import Unjudgeable, has_certain_formats, instance_errors
 from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64
@@ -174,7 +175,8 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
         return Failure("tools.call.schema-honest", "a tool result", "error -32602") if wrong else None
     if reply.error is not None:
         id = "tools.call.execution-error-as-result"
-        return Failure(id, "a tool result", f"error {show(reply.code)}", defect=defect_of_error(reply))
+        refused = Failure(id, "a tool result", f"error {show(reply.code)}", defect=defect_of_error(reply))
+        return refused if is_readable(_arguments_of(reply)) else None
     failure = _type_failure(revision, reply.result) or _result_failure(tool, revision, reply.result)
     return failure or bug
 
@@ -214,9 +216,12 @@ def refuses_shape(tool: Tool, revision: str, reply: Reply) -> bool:
 def is_surely_valid(tool: Tool, revision: str, reply: Reply) -> bool:
     """Return whether the arguments of a call have the formats that the schema gives them, for certain.
 
-    A schema may name a format that no other reader knows, and a tool may demand it.
+    A schema may name a format that no other reader knows, and a tool may demand it.  Nor does a reader have
+    to read each integer.
     """
-    return has_certain_formats(_arguments_of(reply), tool.input_schema, revision)
+    return is_readable(_arguments_of(reply)) and has_certain_formats(
+        _arguments_of(reply), tool.input_schema, revision
+    )
 
 
 def _arguments_of(reply: Reply) -> Any:

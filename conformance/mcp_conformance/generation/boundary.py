@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from mcp_conformance.generation.choices import DEEP, PlainSource, pool
 from mcp_conformance.generation.conjunction import Conjunction
-from mcp_conformance.generation.covering import rows
+from mcp_conformance.generation.covering import MAX_ROWS, rows
 from mcp_conformance.generation.errors import NoExample, Rejected
 from mcp_conformance.generation.formats import edges_of
 from mcp_conformance.generation.generator import Generator
@@ -20,7 +20,7 @@ from mcp_conformance.generation.members import Members
 from mcp_conformance.generation.scalars import Texts, matching
 from mcp_conformance.generation.seeded_choices import seeded
 from mcp_conformance.generation.shape import Shape
-from mcp_conformance.generation.special import fitted
+from mcp_conformance.generation.special import fitted, is_readable
 from mcp_conformance.generation.walker import Walk, plainly
 
 # Values of 278 real tools have at most 8 levels; a schema that contains itself ends there.
@@ -51,8 +51,8 @@ MANY_ITEMS, FLOOD_SIZE = 130, 10_000
 MAX_SMALL = 100
 """The most characters of the JSON text of an item of a long array."""
 
-# Beyond 255 characters, a usual column, and beyond 4,096, a usual buffer.
-LONG_TEXTS = (300, 5000)
+# Beyond 4,096 characters, a usual buffer, and beyond 65,535, a usual column, pipe and line.
+LONG_TEXTS = (70_000, 5000)
 """The characters of long texts, if no keyword sets a limit."""
 
 TEXTS = {
@@ -60,11 +60,10 @@ TEXTS = {
     "line ends": "a\r\nb\n",
     "syntax": "../%s{'\"<&\\",
     "an astral character": "\U0001f600",
-    "combining characters": "e\u0301\u1e9b\u0323",
+    "combining characters": "\u1e9b\u0323e" + "\u0301" * 200,
     "control characters": "\t\x01\x1b[31m\x7f",
     "line separators and a byte order mark": "a\u2028b\u2029\ufeffc",
     "template and shell characters": "${7*7} {{7*7}} `id` $(id) ; | & %s %n",
-    "many combining characters": "e" + "\u0301" * 200,
 }
 """Contents of texts that handlers often get wrong."""
 
@@ -74,6 +73,12 @@ MAX_PAIRS = 60
 
 MAX_LISTED, MAX_EDGES_TOGETHER, MAX_SHORT = 8, 3, 40
 """How many listed values and other edges of a member come together with others, and their characters."""
+FIRST_TOGETHER: tuple[Any, ...] = (0, "", [], TEXTS["syntax"], "1969-12-31T12:00:00.5Z", "1969-12-31")
+"""The edges that come together before others: an empty text, one that breaks syntax, a moment before 1970."""
+EDGES_SEEN = 12
+"""From how many edges of a member those that come together are taken; the first texts are about lengths."""
+LONG_TOGETHER, MAX_LONG = 12_000, 2
+"""The characters of texts that are long beside listed values, and how many of these values for each text."""
 
 Case = tuple[str, Any]
 """The edge in a few words, and a value at it."""
@@ -146,7 +151,8 @@ class Edges:
             return
         members = shape.members
         named = [name for name in members.declared if name in members.required or name in members.optional]
-        for row in rows(self._domains(members, named), members.optional):
+        domains = self._domains(members, named)
+        for row in islice(chain(self._long(members, domains), rows(domains, members.optional)), MAX_ROWS):
             # Members may exclude each other: then one of them is left out.
             for left_out in ("", *(name for name in row if name in members.optional)):
                 kept = {name: one for name, one in row.items() if name != left_out}
@@ -155,6 +161,25 @@ class Edges:
                     if validator.is_valid(value):
                         yield value
                         break
+
+    def _long(self, members: Members, domains: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+        """Yield rows with a long text beside a listed value: not the first, which others have beside them."""
+        texts = (name for name in domains if self._is_unlimited(members, name))
+        listed = {
+            name: values[1 : 1 + MAX_LONG] for name, values in domains.items() if self._lists(members, name)
+        }
+        for text in texts:
+            for name, values in islice(listed.items(), 1):
+                yield from ({text: "x" * LONG_TOGETHER, name: one} for one in values)
+
+    def _is_unlimited(self, members: Members, name: str) -> bool:
+        """Return whether a member may be any text of any length."""
+        shapes = self._space.of(members.at(name)).covering()
+        texts = (one.texts for one in shapes if "string" in one.types and one.values is None)
+        return any(not (one.bounded or one.patterns or one.formats) for one in texts)
+
+    def _lists(self, members: Members, name: str) -> bool:
+        return any(one.values is not None for one in self._space.of(members.at(name)).covering())
 
     def _beside(self, members: Members, row: dict[str, Any]) -> dict[str, Any]:
         """Return an object with these members, and the plainest values of the others that are required."""
@@ -170,9 +195,11 @@ class Edges:
         """Return a few edges of a member, each listed value among them; a long text is no such edge."""
         constraints = self._space.of(members.at(name))
         listed = [one for shape in constraints.covering() for one in shape.values or ()]
-        edges = listed or [value for _, value in islice(self.of(constraints, ()), MAX_LISTED)]
-        short = {json.dumps(one): one for one in edges if len(json.dumps(one)) <= MAX_SHORT}
-        first = [text for text in ("0", '""', "[]") if text in short]
+        edges = listed or [value for _, value in islice(self.of(constraints, ()), EDGES_SEEN)]
+        short = {
+            json.dumps(one): one for one in edges if len(json.dumps(one)) <= MAX_SHORT and is_readable(one)
+        }
+        first = [text for text in map(json.dumps, FIRST_TOGETHER) if text in short]
         texts = list(dict.fromkeys((*first, *short)))
         return [short[text] for text in texts[: MAX_LISTED if listed else MAX_EDGES_TOGETHER]]
 

@@ -22,7 +22,12 @@ from mcp_conformance.json_schema.regex import Pattern
 USUAL_ROOM = 60
 """The most characters of a string beyond its least length, if a pattern sets no limit."""
 
-SPECIAL_INTEGERS = (0, -1, 1, 2**31, -(2**31) - 1, MAX_SAFE_INTEGER)
+SPECIAL_INTEGERS = (0, -1, 1, 2**31)
+BEYOND_64_BITS = (2**64, -(2**63) - 1)
+"""Integers that neither a signed nor an unsigned word of 64 bits holds."""
+# Of more digits is no number that a user has: some readers refuse it.
+MAX_BOUND = 10**40
+"""The greatest bound beyond the safe integers that is tried."""
 SPECIAL_NUMBERS = (0, -1, 0.5, -0.0, 1.0, 1e308, 1e-7, 2.0**53 + 2, -1e308, 1e21)
 
 # As long as a line may be that every server should read.
@@ -51,6 +56,8 @@ class Numbers:
         low, self._open_below = _tightest(schemas, "minimum", "exclusiveMinimum", max)
         high, self._open_above = _tightest(schemas, "maximum", "exclusiveMaximum", min)
         self._is_unbounded = low is None, high is None
+        self._bounds = low, high
+        self._has_format = any("format" in one for one in schemas)
         self.low, self.high = _safe(low, high)
 
     @cached_property
@@ -113,8 +120,23 @@ class Numbers:
 
     def special(self) -> list[float]:
         """Return numbers in range that handlers often get wrong."""
-        whole = self.step or self.integer
-        return [one for one in (SPECIAL_INTEGERS if whole else SPECIAL_NUMBERS) if self.allows(one)]
+        if not (self.step or self.integer):
+            return list(filter(self.allows, SPECIAL_NUMBERS))
+        return [*self._beyond_safe(), *filter(self.allows, SPECIAL_INTEGERS)]
+
+    def _beyond_safe(self) -> Iterator[int]:
+        """Yield bounds and others beyond the safe integers that the schemas allow, but for their steps.
+
+        A format such as int64 has bounds of its own.
+        """
+        low, high = (None if one is None or math.isinf(one) else one for one in self._bounds)
+        if self._has_format or (low is not None and low > MAX_SAFE_INTEGER):
+            return
+        bounds = [int(one) for one in (high, low) if one is not None and int(one) == one]
+        for one in (*(bound for bound in bounds if abs(bound) <= MAX_BOUND), *BEYOND_64_BITS):
+            is_allowed = (low is None or low <= one) and (high is None or one <= high)
+            if abs(one) > MAX_SAFE_INTEGER and is_allowed:
+                yield one
 
     def edges(self) -> list[float]:
         """Return the numbers in range at and next to the bounds that the schemas set."""

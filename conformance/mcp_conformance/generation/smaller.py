@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -24,6 +25,9 @@ MAX_SECONDS = 20.0
 # A text of 5,000 characters has as many neighbours; halves shorten it in 12 calls.
 MAX_CUTS = 40
 """The most items, members or characters that are left out one by one."""
+
+MAX_READ = 1000
+"""The characters of a text that is short enough to be read: a longer one is only made shorter."""
 
 
 def shrunk(generator: Generator, value: Any, fails: Callable[[Any], bool], most: int) -> Any:
@@ -96,8 +100,11 @@ def neighbours(value: Any, known: KnownPlace | None = None) -> Iterator[Any]:
 
 def _numbers(number: float) -> Iterator[float]:
     """Yield a power of two, 0, and numbers ever nearer to this one, as integers where possible."""
+    if isinstance(number, float) and abs(number) >= 2**53:
+        yield from _large(number)
+        return
     if isinstance(number, float):
-        yield from [int(number)] if abs(number) < 2**53 else _numbers(int(number))
+        yield int(number)
         yield from (float(f"{number:.{digits}g}") for digits in (1, 2))
         return
     sign = 1 if number > 0 else -1
@@ -112,11 +119,24 @@ def _numbers(number: float) -> Iterator[float]:
         gap //= 2
 
 
+def _large(number: float) -> Iterator[float]:
+    """Yield powers of ten ever nearer to a large number, and itself with fewer digits, not written out."""
+    if number < 0:
+        yield -number
+    exponent = int(f"{number:e}".partition("e")[2])
+    gap = exponent
+    while gap:
+        power = 10.0 ** (exponent - gap)
+        yield math.copysign(power, number) if power >= 2**53 else int(math.copysign(power, number))
+        gap //= 2
+    yield from (float(f"{number:.{digits}g}") for digits in (1, 2))
+
+
 def _texts(text: str) -> Iterator[str]:
     """Yield shorter texts, then texts with plainer characters."""
     for start, end in _cuts(len(text)):
         yield text[:start] + text[end:]
-    for index, one in enumerate(text[:MAX_CUTS]):
+    for index, one in enumerate(text[:MAX_CUTS] if len(text) <= MAX_READ else ""):
         if one not in "0a":
             yield from (text[:index] + other + text[index + 1 :] for other in "0a")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 WORDS = ("a", "Example", "x y", "two words", "name", "0", "é", "日本", "ß", "https://example.org/?q=1")
 """Ordinary words."""
@@ -84,6 +85,13 @@ ASTRAL = (
 
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON implementation reads exactly."""
+
+
+def is_readable(value: Any) -> bool:
+    """Return whether every JSON reader reads all integers in a value (RFC 8259, section 6)."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not (isinstance(value, int) and abs(value) > MAX_SAFE_INTEGER) and all(map(is_readable, inside))
+
 
 MAX_NUMBER = 1e308
 """The greatest number where no keyword sets a limit."""
