@@ -183,7 +183,9 @@ def together(schema: Any, revision: str) -> Iterator[dict[str, Any]]:
     Of the members with the fewest values, each three values of three members come together soon.
     """
     with suppress(NoExample):
-        yield from Edges(generator_of(schema, revision, objects=True)).together()
+        generator = generator_of(schema, revision, objects=True)
+        generator.require()
+        yield from Edges(generator).together()
 
 
 def shrunk(

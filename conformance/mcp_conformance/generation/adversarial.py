@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from mcp_conformance.generation.boundary import FLOOD_SIZE
 from mcp_conformance.generation.conjunction import Conjunction
-from mcp_conformance.generation.errors import NoExample
+from mcp_conformance.generation.errors import NoExample, within_limits
 from mcp_conformance.generation.generator import Generator
 
 ABSENT = None
@@ -21,6 +23,9 @@ DEPTHS = (64, 500, 5000)
 # Not measured: a tool of 20 texts gets each of 13 texts in all of them.
 MAX_PLACES = 20
 """The members that each value is placed in."""
+
+MAX_MEMBERS = 10 * MAX_PLACES
+"""The members that are looked at for places."""
 
 # A megabyte in each of 20 members takes longer to send than all others together.
 LARGE, MAX_LARGE_PLACES = 10_000, 3
@@ -135,7 +140,9 @@ class Hostility:
         Each is placed in the first member of its type, then in the others.  Values that are valid and that
         every parser reads are left out: `boundary` has such values.
         """
-        places = self._places()
+        places: dict[str, list[str]] = {}
+        with suppress(NoExample), within_limits():
+            places = self._places()
         yield from ARGUMENTS.items()
         yield from filter(self._is_hostile, self._at_places(places, 0))
         yield from self._members()
@@ -177,7 +184,7 @@ class Hostility:
         space = self._generator.space
         for shape in self._generator.root.covering():
             members = shape.members
-            for name in (*members.required, *members.optional):
+            for name in islice((*members.required, *members.optional), MAX_MEMBERS):
                 for kind in self._types(space.of(members.at(name))):
                     group = "number" if kind == "integer" else kind
                     names = found.setdefault(group, [])

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from mcp_conformance.generation.choices import DEEP, PlainSource, pool
 from mcp_conformance.generation.conjunction import Conjunction
 from mcp_conformance.generation.covering import MAX_ROWS, rows
-from mcp_conformance.generation.errors import NoExample, Rejected
+from mcp_conformance.generation.errors import NoExample, Rejected, until_limits
 from mcp_conformance.generation.formats import edges_of
 from mcp_conformance.generation.generator import Generator
 from mcp_conformance.generation.items import Items
@@ -116,7 +116,7 @@ class Edges:
         validator = self._generator.validator
         validator.refill(MAX_STEPS)
         cases = chain(self._deep(), self.of(self._generator.root, ()), self._pairs())
-        for what, value in islice(cases, MAX_EDGES):
+        for what, value in until_limits(islice(cases, MAX_EDGES)):
             text = json.dumps(value, sort_keys=True)
             try:
                 if text not in seen and validator.is_valid(value):
@@ -144,6 +144,9 @@ class Edges:
 
         A member has its listed values, both flags, zero and its bounds, or an empty text or list.
         """
+        yield from until_limits(self._together())
+
+    def _together(self) -> Iterator[dict[str, Any]]:
         validator = self._generator.validator
         validator.refill(MAX_STEPS)
         shape = next((one for one in self._generator.root.covering() if "object" in one.types), None)

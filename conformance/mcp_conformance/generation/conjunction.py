@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import Any
 
 from mcp_conformance.generation.constraints import Branches, Choice, Constraints
-from mcp_conformance.generation.errors import NoExample
+from mcp_conformance.generation.errors import Exhausted, NoExample
 from mcp_conformance.generation.keywords import names_in
 from mcp_conformance.generation.recursion_depth import ENDLESS, LeastDepths
 from mcp_conformance.generation.references import Document, PartValidator
 from mcp_conformance.generation.shape import Shape
 from mcp_conformance.generation.validator import SchemaValidator
+from mcp_conformance.json_schema.validation import TOO_COSTLY
 
 # Not measured: 12 choices of two branches have more; a schema with them is walked without being sure that it
 # has values.
@@ -28,6 +29,10 @@ Pick = tuple[Choice, int]
 
 BELOW = frozenset({"properties", "additionalProperties", "items", "prefixItems", "patternProperties"})
 """Keywords with the schemas of items and members."""
+
+# Not measured: 25 walks that have grown too large, which take a second; no schema of a real tool has one.
+MAX_WASTED = 50_000
+"""The values of walks that have grown too large, one after the other, before no more are tried."""
 
 # Choices that depend on each other hide a branch for some rounds; with fewer, its edges are missed.
 MAX_IDLE_ROUNDS = 6
@@ -137,6 +142,13 @@ class Space:
         self._of: dict[Constraints, Conjunction] = {}
         self._judging: set[Conjunction] = set()
         self._combinations_left = MAX_COMBINATIONS
+        self.wasted = 0
+
+    def waste(self, values: int, reason: str) -> None:
+        """Count the values of a walk that has grown too large; raise `Exhausted` if there are too many."""
+        self.wasted += values
+        if self.wasted > MAX_WASTED:
+            raise Exhausted(f"the schema is {TOO_COSTLY}: {reason}", is_too_costly=True)
 
     def of(self, constraints: Constraints) -> Conjunction:
         """Return the conjunction of the constraints."""

@@ -13,7 +13,7 @@ from typing import Any
 from mcp_conformance.generation.choices import PlainSource, Source
 from mcp_conformance.generation.conjunction import Conjunction, Space
 from mcp_conformance.generation.constraints import Constraints
-from mcp_conformance.generation.errors import NoExample, Rejected, Unsatisfiable
+from mcp_conformance.generation.errors import Exhausted, NoExample, Rejected, Unsatisfiable, within_limits
 from mcp_conformance.generation.keywords import is_simple
 from mcp_conformance.generation.known import KnownPlace, Same, known_of, read, without_known
 from mcp_conformance.generation.references import Document
@@ -52,15 +52,33 @@ class Generator:
         self.space = Space(self.document, self.validator)
         self._is_simple = is_simple(schema)
         self._proven = 0
+        self._has_walked = False
         besides = (self.document.alone({"type": "object"}),) if objects else ()
         bare = Constraints((self.document.root, *besides))
         # Known values, and members that are needed, may not go together; later walks do without.
         places = [known, known.without_needed(), None] if known else [None]
         self._roots = [self.space.of(replace(bare, known=place)) for place in places]
         self.root: Conjunction = self._roots[0]
+        self._refusal: Exhausted | None = None
+
+    def require(self) -> None:
+        """Raise the `Exhausted` of a schema that has reached a limit."""
+        if self._refusal is not None:
+            raise self._refusal
 
     def walk(self, source: Source, attempts: int) -> Any:
         """Make a valid value; raises `Rejected` if ``attempts`` walks made none."""
+        self.require()
+        try:
+            with within_limits():
+                value = self._walk(source, attempts)
+        except Exhausted as error:
+            self._refusal = None if self._has_walked else error
+            raise
+        self._has_walked, self.space.wasted = True, 0
+        return value
+
+    def _walk(self, source: Source, attempts: int) -> Any:
         # Two whole proofs, and a tenth for each further walk: most values cost less than a hundredth.
         self.validator.refill(2 * MAX_STEPS + attempts * MAX_STEPS // 10)
         failure = Rejected("no value was found that is valid under its whole schema")
@@ -72,6 +90,8 @@ class Generator:
                     return value
             except Rejected as error:
                 failure = error
+            except Exhausted:
+                raise
             except NoExample as error:
                 if not self.validator.may_go_on:
                     raise
@@ -88,8 +108,15 @@ class Generator:
 
     def example(self) -> Any:
         """Return a small value, the same each time; raises `Unsatisfiable` or `NoExample`."""
-        if self.root.contradiction is not None:
-            raise Unsatisfiable(self.root.contradiction)
+        self.require()
+        try:
+            with within_limits():
+                contradiction = self.root.contradiction
+        except Exhausted as error:
+            self._refusal = error
+            raise
+        if contradiction is not None:
+            raise Unsatisfiable(contradiction)
         try:
             return self.walk(PlainSource(), 1)
         except Rejected:

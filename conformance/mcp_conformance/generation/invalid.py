@@ -18,7 +18,7 @@ from mcp_conformance.generation import violations
 from mcp_conformance.generation.boundary import MAX_DEPTH, alternately
 from mcp_conformance.generation.choices import PlainSource, Source
 from mcp_conformance.generation.conjunction import Conjunction
-from mcp_conformance.generation.errors import NoExample, Rejected
+from mcp_conformance.generation.errors import NoExample, Rejected, until_limits
 from mcp_conformance.generation.generator import Generator
 from mcp_conformance.generation.items import Items
 from mcp_conformance.generation.members import Members
@@ -97,9 +97,10 @@ class Violator:
         self._visits.clear()
         with suppress(NoExample):  # after a value that was judged, one that is too costly ends nothing
             self._generator.example()
+        self._generator.require()
         self._generator.validator.refill(MAX_STEPS)
         kept: Counter[tuple[object, ...]] = Counter()
-        for candidate in islice(self._of(self._generator.root, ()), MAX_CANDIDATES):
+        for candidate in until_limits(islice(self._of(self._generator.root, ()), MAX_CANDIDATES)):
             key = (*candidate.violation.key, candidate.place)
             if kept[key] < MAX_ALIKE:
                 try:

@@ -167,8 +167,13 @@ def _safe(low: float | None, high: float | None) -> tuple[float, float]:
     if low <= MAX_SAFE_INTEGER and high >= -MAX_SAFE_INTEGER:
         return (max(low, -MAX_SAFE_INTEGER), min(high, MAX_SAFE_INTEGER)) if low <= high else (low, high)
     if low > MAX_SAFE_INTEGER:
-        return low, max(low, high) if high != MAX_SAFE_INTEGER else low * 2
-    return (min(low, high) if low != -MAX_SAFE_INTEGER else high * 2), high
+        return low, max(low, high) if high != MAX_SAFE_INTEGER else _doubled(low)
+    return (min(low, high) if low != -MAX_SAFE_INTEGER else _doubled(high)), high
+
+
+def _doubled(bound: float) -> float:
+    """Return twice a bound, or itself where that is no finite number."""
+    return bound * 2 if math.isfinite(bound * 2) else bound
 
 
 def _common_multiple(steps: list[Fraction]) -> Fraction:

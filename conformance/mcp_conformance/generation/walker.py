@@ -61,6 +61,7 @@ class Walk:
         """Make a value that meets constraints, as far as the rules show; raises `Rejected`."""
         self._made += 1
         if self._made > MAX_VALUES:
+            self._space.waste(self._made, "the value has grown too large")
             raise Rejected("the value has grown too large")
         if conjunction.known:
             chosen = self._source.known(len(conjunction.known))
@@ -196,8 +197,11 @@ class Walk:
 
     def object(self, members: Members, depth: int = 0, present: Iterable[str] = ()) -> dict[str, Any]:
         """Make an object that meets the rules, with the members that must be ``present``."""
-        if self._made + members.low > MAX_VALUES:
-            raise Rejected(f"an object would have {members.low} members")
+        least = max(members.low, len(members.required))
+        if self._made + least > MAX_VALUES:
+            reason = f"an object would have {least} members"
+            self._space.waste(self._made + len(members.required), reason)
+            raise Rejected(reason)
         made: dict[str, Any] = {}
         needed = {*members.required, *members.with_dependents(*present)}
         for name in members.declared:
