@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 
@@ -21,6 +22,11 @@ from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.http.server import DEFAULT_PATH, server_of
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.throwaway import throwaway_folder
+from mcp_conformance.world.folder import Folder
+from mcp_conformance.world.success import leaves_of
+
+COPY = re.compile(r"\bexample[0-9a-f]{4}-")
+"""How the name of a copy begins (`Ownership.text`)."""
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
@@ -50,11 +56,22 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     with throwaway_folder() as throwaway, closing(http) if http is not None else nullcontext():
         inside = settings.within(throwaway)
         moved = transcript.moved(str(inside.folder.root.parent)) if inside.folder is not None else transcript
-        for step in replay(moved, inside.start(), settings.timeout):
+        process = inside.start()
+        if inside.folder is not None:
+            make_copies(inside.folder, moved)
+        for step in replay(moved, process, settings.timeout):
             differences += step.differs
             _print(*_lines(redact(step)))
     _print(f"{differences} answers differ from the transcript" if differences else "the answers are the same")
     return 1 if differences else 0
+
+
+def make_copies(folder: Folder, transcript: Transcript) -> None:
+    """Make the copies of files that the run had made for its calls: their names begin with its own text."""
+    sent = [line for line in transcript.lines if line.sent]
+    texts = [text for line in sent for text in leaves_of(line.message)]
+    for mark in {mark for line in sent for mark in COPY.findall(line.text)}:
+        folder.make_copies(texts, mark)
 
 
 def _lines(step: ReplayStep) -> Iterator[str]:
