@@ -32,6 +32,7 @@ def test_a_finding_is_found_again(run, tmp_path, monkeypatch):
     serve = mutated(run.mutant.mutate)
     found = findings(options, serve, run.revision, contract, lambda check, _: run.selects(check))
     for one in {one.key: one for one in found}.values():
+        assert one.differences(serve) == [], one.verdict.text
         words = one.again(options)
         if words is not None:
             again = {other.key for other in findings(read(words), serve, run.revision, contract)}

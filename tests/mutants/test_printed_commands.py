@@ -12,7 +12,7 @@ from support.printed import Shell
 from support.resource_usage import rows
 from support.running import EVERYTHING, quick_mutant
 
-HTTP_SHARE, PROCESS_SHARE = 170, 70
+HTTP_SHARE, PROCESS_SHARE = 170, 140
 """One of so many mutants is tried in a push."""
 NAMED_AFTER_A_PROCESS = ("a_tool_is_named_after_the_process", "tool_name_is_the_process_id")
 LIMITS = ("--timeout", "5", "--start-timeout", "10")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 from mcp_conformance.cli.arguments import chosen_by, parser
 from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.client.transcript import Transcript, replay
 from mcp_conformance.options.again import again_words, selection
 from mcp_conformance.options.run_options import read_options
 from mcp_conformance.plugin.applicability import why_not
@@ -14,9 +15,10 @@ from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.verdicts import Repeat
 from support.bench import Bench, Verdict, checks_of
-from support.in_memory import MemorySettings, VirtualClock
+from support.in_memory import MemorySettings, MemoryTransport, VirtualClock
 from support.running import EVERYTHING
 
+READ_SECONDS = 5.0
 UNITS = {"size": "B", "time": "s", "count": ""}
 OF_THE_BENCH = ("command", "clock", "here", "contract")
 """The settings that do not come from the options: the contract of a mutant is in no file."""
@@ -47,6 +49,15 @@ class Found:
         is_alone = self.verdict.error.repeat is Repeat.BY_CHECK
         chosen = selection(cited, self.verdict.row.id, self.name) if is_alone else ()
         return again_words(options, chosen, self.verdict.revision)
+
+    def differences(self, serve):
+        """Replay the transcript that is printed, if one is; return the requests with other answers."""
+        error = self.verdict.error
+        if not error.transcripts or error.repeat is Repeat.NOT_SEEN:
+            return []
+        transport = MemoryTransport(serve, VirtualClock())
+        steps = replay(Transcript.read(error.transcripts[0]), transport, READ_SECONDS)
+        return [step.line.text for step in steps if step.differs]
 
 
 def words_of(run, folder):
