@@ -90,11 +90,10 @@ class ToolCalls:
         arguments are known.  Raises a `Finding` or `Blocked` for the first check that meets a call without an
         answer.
         """
-        arguments = self._arguments_for(tool)
         if tool.name in self.pending:
             self.end_pending(tool.name)
         elif tool.name not in self._calls:
-            self._calls[tool.name] = self._call(tool, arguments)
+            self._calls[tool.name] = self._call(tool, self._arguments_for(tool))
             if needs_exploration(self._calls[tool.name]):
                 self.begin()
                 self._explore(tool.name)
