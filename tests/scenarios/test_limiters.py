@@ -6,7 +6,7 @@ import pytest
 
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.report.text import limit_lines
-from mcp_conformance.target.limiter import Limiter
+from mcp_conformance.target.limiter import BURST, MAX_BURSTS_IN_VAIN, Limiter
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.server import Server
 from mcp_conformance_fixtures.mutants import answered, method, refused
@@ -91,6 +91,29 @@ def test_a_limiter_of_a_tool_that_writes_is_recognised_if_it_may_be_called(relea
     sent = server.session.sent
     assert Limiter(server.sessions).is_reason(replies[-1].lines) == (released == ("all",))
     assert (server.session.sent > sent) == (released == ("all",))
+    server.close()
+
+
+def test_the_search_for_a_limiter_ends_after_some_bursts_in_vain():
+    def refuses(server, request, reply):
+        if not (isinstance(request, dict) and method(request) == "tools/call" and reply):
+            return None
+        city = request["params"]["arguments"]["city"]
+        text = {"content": [{"type": "text", "text": f"{city} is unknown."}], "isError": True}
+        return None if city == "Kyiv" else answered(request, text)
+
+    settings = settings_in_memory(mutated(refuses))
+    server = Server.of(probe_all(settings, (HANDSHAKE,)), HANDSHAKE)
+    params = {"name": "weather", "arguments": {"city": "Kyiv", "units": "metric"}}
+    server.session.request("tools/call", params)
+    limiter, sent = Limiter(server.sessions), []
+    for letter in "abcdef":
+        other = {**params, "arguments": {"city": letter, "units": "metric"}}
+        reply = server.session.request("tools/call", other)
+        before = server.session.sent
+        assert not limiter.is_reason(reply.lines)
+        sent.append(server.session.sent - before)
+    assert sent == [BURST] * MAX_BURSTS_IN_VAIN + [0] * 3
     server.close()
 
 

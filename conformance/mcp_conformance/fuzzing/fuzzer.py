@@ -140,7 +140,7 @@ class Fuzzer:
 
     def shrink(self, source: CaseSource, kinds: Sequence[str]) -> None:
         """Shrink the failures of some kinds with Hypothesis, starting from other cases or from their own."""
-        for kind in kinds[: self._budget.max_kinds_shrunk]:
+        for kind in self._to_shrink(kinds):
             failed = self._failures[kind][0]
             if self._is_repeatable(failed):
                 self._trials.allow_shrinking()
@@ -151,12 +151,25 @@ class Fuzzer:
 
     def shrink_edges(self, kinds: Sequence[str], smaller: Smaller) -> None:
         """Replace the failures of some kinds by the smallest case that ``smaller`` finds next to each."""
-        for kind in kinds[: self._budget.max_kinds_shrunk]:
+        for kind in self._to_shrink(kinds):
             if self._is_repeatable(self._failures[kind][0]):
                 self._trials.allow_shrinking()
                 found = smaller(self._failures[kind][0].case, partial(self._fails, kind))
                 self._failures[kind].insert(0, self._trials.whole(found, kind))
                 self._remember(found)
+
+    def _to_shrink(self, kinds: Sequence[str]) -> list[str]:
+        """Return the kinds of which the report shows a case: of those merged, the others are only named.
+
+        An advisory failure of a value that was not drawn is plain as it is.
+        """
+        shown = [same[0] for same in self._reported()]
+        found = [kind for kind in kinds if self._failures[kind][0] in shown and not self._is_plain(kind)]
+        return found[: self._budget.max_kinds_shrunk]
+
+    def _is_plain(self, kind: str) -> bool:
+        same = self._failures[kind]
+        return same[0].failure.advisory and any(one.case.seed is None for one in same)
 
     def _shrunk(self, cases: SearchStrategy[Case], kind: str) -> bool:
         """Find and shrink a failure of a kind; return whether one was found."""

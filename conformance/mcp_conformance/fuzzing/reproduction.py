@@ -127,6 +127,7 @@ class CaseReproduction:
         self.server, self.target, self.answer_seconds = server, target, answer_seconds
         self.control: bytes | None = None
         self._begun: dict[FailedCase, _Begun] = {}
+        self._after_others: dict[FailedCase, Attempt[Line, Reply]] = {}
 
     def _max_wait(self, failed: FailedCase) -> float:
         timeout = self.server.settings.timeout
@@ -139,7 +140,10 @@ class CaseReproduction:
 
     def fails_after_others(self, failed: FailedCase) -> bool:
         """Return whether a request fails on a fresh server after the same others, one at a time."""
-        return self._replay(failed, _history(failed)).shown is not None
+        attempt = self._replay(failed, _history(failed))
+        if attempt.shown is not None:
+            self._after_others[failed] = attempt
+        return attempt.shown is not None
 
     def fails_together(self, failures: Sequence[FailedCase]) -> FailedCase | None:
         """Return a case that gets no answer when others are in flight, the fewest of these; None if all do.
@@ -320,7 +324,12 @@ class CaseReproduction:
         return failed.case.with_log(session, reply)
 
     def _reproduction(self, failed: FailedCase) -> Reproduction:
-        """Reproduce a failure in isolation, else after as few requests as possible; else it is flaky."""
+        """Reproduce a failure in isolation, else after as few requests as possible; else it is flaky.
+
+        One that is only advisory, and was seen to need others, is not worth ten starts of the server.
+        """
+        if failed.failure.advisory and failed in self._after_others:
+            return self._after(self._after_others[failed])
         if self._replay(failed, [failed.reply.request]).shown is not None:
             return self._alone(replace(failed, preparation=()))
         history, replay, reproducer = _history(failed), partial(self._replay, failed), self.server.reproducer
@@ -329,12 +338,15 @@ class CaseReproduction:
             same = "the same" if len(history) == len(_requests(failed)) else "what was kept of it"
             how = f" (it happened once, and not again when {same} was sent to a fresh server: flaky)"
             return Reproduction(how, failed.reply.lines, [failed.conversation, found.lines], Repeat.NOT_SEEN)
-        fewest = reproducer.reduce(replay, found, [self._only_of_target])
-        others = len(fewest.history) - 1
-        how = f" (on a fresh server, after {others} other requests{reproducer.so_far})" if others else ""
-        shown = fewest.lines[len(self._opening()) :][-MAX_LINES_SHOWN:]
-        is_of_target = all(map(self.target.is_requested_in, fewest.history))
-        return Reproduction(how, shown, [fewest.lines], Repeat.BY_CHECK if is_of_target else Repeat.BY_RUN)
+        return self._after(reproducer.reduce(replay, found, [self._only_of_target]), reproducer.so_far)
+
+    def _after(self, attempt: Attempt[Line, Reply], so_far: str = "") -> Reproduction:
+        """Return the reproduction that a failure after other requests is; none may be needed in the end."""
+        others = len(attempt.history) - 1
+        how = f" (on a fresh server, after {others} other requests{so_far})" if others else ""
+        shown = attempt.lines[len(self._opening()) :][-MAX_LINES_SHOWN:]
+        is_of_target = all(map(self.target.is_requested_in, attempt.history))
+        return Reproduction(how, shown, [attempt.lines], Repeat.BY_CHECK if is_of_target else Repeat.BY_RUN)
 
     def _only_of_target(self, history: Sequence[Line]) -> list[Line]:
         return [line for line in history if self.target.is_requested_in(line)]
