@@ -20,6 +20,7 @@ from mcp_conformance_fixtures.http_adverse import (
     Exhausted,
     Limits,
     LosesReused,
+    LosesSessions,
     Proxied,
     Slow,
 )
@@ -77,13 +78,14 @@ def test_an_open_stream_that_blocks_requests_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("http", "rule", "got"),
     [
+        (LosesSessions(), "http.session.any-connection", '"There is no such session." for each request'),
         (Accepts(), "http.post.request-content-type", "HTTP 202 Accepted without a body (for tools/list)"),
         pytest.param(
             *(EndsStreams(), "http.sse.response-comes", "with an event stream that ended without it"),
             marks=nightly,
         ),
     ],
-    ids=["accepts", "ends-streams"],
+    ids=["loses-sessions", "accepts", "ends-streams"],
 )
 def test_responses_without_an_answer_are_one_finding(http, rule, got, tmp_path):
     run, _ = found(http, Connection, tmp_path, "test_ping", "test_tools_call", RESPONSE_COMES)

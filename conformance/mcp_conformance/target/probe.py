@@ -261,6 +261,13 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
     return listing, (failure,)
 
 
+def _is_unknown_session(session: Session, refusal: Reply) -> bool:
+    """Return whether a server over HTTP refuses a request as one of a session that it has assigned itself."""
+    lines, got = session.process, refusal.line
+    is_assigned = isinstance(lines, HttpLines) and bool(lines.mirror.session_id)
+    return is_assigned and got is not None and got.carried_by.endswith("HTTP 404")
+
+
 def _refusal_of_all(session: Session, listing: Listing) -> ProbeFailure | None:
     """Return the failure of a server that refuses each request after the opening in the same words.
 
@@ -280,6 +287,9 @@ def _refusal_of_all(session: Session, listing: Listing) -> ProbeFailure | None:
     reason = f"{first} for each request: {', '.join(lists)} and an unknown method"
     expected = f"{session.revision} to be served, {how}"
     fix = "" if session.is_modern else remedies.REFUSES_ALL
+    if _is_unknown_session(session, first):
+        rule, fix = "http.session.any-connection", ""
+        expected = "later requests to find the session that initialize assigned"
     return ProbeFailure(REFUSING, rule, reason, first.lines, expected=expected, fix=fix)
 
 
