@@ -223,7 +223,7 @@ def test_dropped_lines_are_counted():
     ("message", "asked"),
     [
         ({"id": 1, "method": "ping"}, "ping"),
-        ({"id": 1, "method": 1}, ""),
+        ({"id": 1, "method": 1}, "1"),
         ({"id": 1, "method": "tools/call", "params": {"name": {}}}, "tools/call {}"),
     ],
 )
