@@ -78,6 +78,8 @@ def pytest_runtest_makereport(
     texts = [result.text for result in results if result.text]
     if texts:
         report.longrepr = "\n\n".join(texts)
+    elif isinstance(report.longrepr, tuple):
+        report.longrepr = settings.redaction(report.longrepr)
     _store(item, report, results)
     if report.failed and not _fails(results[0].outcome):
         if call.when == "call" and results[0].outcome.is_finding:
