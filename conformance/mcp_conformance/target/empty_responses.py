@@ -24,7 +24,9 @@ def met_in(verdict: Finding | Blocked, sessions: Sessions) -> Finding | None:
         session = sessions.with_request(line) if line.sent else None
         missing = _missing(session, line) if session is not None else None
         if missing is not None and missing.empty is not None:
-            return empty_response((line,), missing.empty, missing.reason, _methods(sessions, missing.empty))
+            methods = _methods(sessions, missing.empty)
+            # Requests whose ids are alike are their own matter: some servers answer one of the two.
+            return empty_response((line,), missing.empty, missing.reason, methods) if methods else None
     return None
 
 
