@@ -17,6 +17,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import _hypothesis_globals  # type: ignore[import-untyped]
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 from hypothesis.configuration import set_hypothesis_home_dir
@@ -50,7 +51,14 @@ def run_pytest(words):
     return pytest.main(words)
 
 
-PROGRAMS = {"mcp-conformance": main, "pytest": run_pytest}
+def run_command(words):
+    """Run the command; Hypothesis, whose plugin was loaded here, waits for pytest to start otherwise."""
+    if words[:1] != ["run"]:
+        _hypothesis_globals.in_initialization = 0
+    return main(words)
+
+
+PROGRAMS = {"mcp-conformance": run_command, "pytest": run_pytest}
 
 
 def serve(runs):
