@@ -69,13 +69,13 @@ sys.exit(not remove_tree(place))
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
-def test_permissions_keep_nothing(tmp_path):
-    """Root may delete all, so that another user has to try it."""
-    for place in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        place.chmod(0o777)
-    done = subprocess.run([sys.executable, "-c", AS_ANOTHER, tmp_path, removal.__file__], check=False)
-    assert done.returncode == 0
-    assert not (tmp_path / "mine").exists()
+def test_permissions_keep_nothing():
+    """Root may delete all, so that another user has to try it, in a folder that it reaches."""
+    with scratch_folder("mcp-conformance-test-") as folder:
+        folder.chmod(0o777)
+        done = subprocess.run([sys.executable, "-c", AS_ANOTHER, folder, removal.__file__], check=False)
+        assert done.returncode == 0
+        assert not (folder / "mine").exists()
 
 
 def test_a_folder_that_is_not_there_is_deleted(tmp_path):

@@ -36,3 +36,13 @@ def test_a_schema_of_no_object_has_no_members():
 def test_words_of_names():
     assert words_of("issueNumbers") == words_of("issue_number") == ("issue", "number")
     assert words_of("HTTPServer-id2") == ("http", "server", "id", "2")
+
+
+def test_a_part_that_many_lead_to_is_read_once():
+    """2 to the power of 40 ways lead to the last definition, and 2,000 references to another."""
+    two = {str(n): {"anyOf": [{"$ref": f"#/$defs/{n + 1}"}] * 2} for n in range(40)}
+    chain = {f"c{n}": {"$ref": f"#/$defs/c{n + 1}"} for n in range(2000)}
+    ends = {"40": {"type": "string"}, "c2000": {"type": "integer"}}
+    members = {"a": {"$ref": "#/$defs/0"}, "b": {"$ref": "#/$defs/c0"}}
+    first, second = members_of({"properties": members, "$defs": {**two, **chain, **ends}})
+    assert [*first.types, *second.types] == ["string", "integer"]

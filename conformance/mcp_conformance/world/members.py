@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 from mcp_conformance.json_schema.subschemas import pointed
-from mcp_conformance.protocol.jsonrpc import ABSENT
 
 MAX_DEPTH = 4
 """How deep a member may lie: of the arguments of 278 real tools 99 % have 5 levels or fewer."""
@@ -81,21 +80,26 @@ def members_of(schema: Any) -> list[Member]:
     return found
 
 
-def parts_of(schema: Any, root: Any, seen: tuple[int, ...] = ()) -> Iterator[dict[str, Any]]:
-    """Yield a schema and the parts that also say something of its value, references followed."""
-    if not isinstance(schema, dict) or id(schema) in seen:
-        return
-    yield schema
-    seen = (*seen, id(schema))
-    reference = schema.get("$ref")
+def parts_of(schema: Any, root: Any) -> Iterator[dict[str, Any]]:
+    """Yield a schema and the parts that also say something of its value, references followed, each once."""
+    waiting, seen = [schema], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, dict) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        waiting += reversed(list(_beside(part, root)))
+
+
+def _beside(part: dict[str, Any], root: Any) -> Iterator[Any]:
+    """Yield the schemas that say something of the same value as this one: its reference and its branches."""
+    reference = part.get("$ref")
     if isinstance(reference, str) and reference.startswith("#"):
-        target = pointed(root, reference[1:])
-        if target is not ABSENT:
-            yield from parts_of(target, root, seen)
+        yield pointed(root, reference[1:])
     for keyword in BRANCHES:
-        branches = schema.get(keyword)
-        for branch in branches if isinstance(branches, list) else ():
-            yield from parts_of(branch, root, seen)
+        branches = part.get(keyword)
+        yield from branches if isinstance(branches, list) else ()
 
 
 def _inner(parts: list[dict[str, Any]]) -> Iterator[tuple[str, Any, bool]]:
