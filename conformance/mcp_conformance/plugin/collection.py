@@ -33,7 +33,7 @@ from mcp_conformance.plugin.applicability import not_applicable, why_not
 from mcp_conformance.plugin.node_ids import CHOSEN, chosen_suites, expect_found, is_chosen, send_node_ids
 from mcp_conformance.plugin.options import FOR_WORKERS, RUN_OPTIONS, usage_errors
 from mcp_conformance.plugin.phases import COLLECTION
-from mcp_conformance.plugin.run_state import item_state, run_state
+from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.requirements import catalogue
@@ -103,7 +103,7 @@ def pytest_configure_node(node: Any) -> None:
     """Send the result of the probe to an xdist worker."""
     state = run_state(node.config)
     if state.probed is not None:
-        _require_several(state.probed)
+        _require_several(state)
         state.probed.close()
         surfaces = state.probed.surfaces
         node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
@@ -112,13 +112,15 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput["mcp_probe_traceback"] = state.probe_traceback
 
 
-def _require_several(subject: Subject) -> None:
+def _require_several(state: RunState) -> None:
     """Raise that a server cannot run in several workers, if a second process ends beside the first.
 
     The probe has found that if it probed several revisions; of one it starts a single process.
     """
+    subject = state.subject
     settings, live = subject.settings, subject.live
     if settings.http is None and len(subject.probed) == 1 and live and live[0].revision in subject.sessions:
+        state.counts.starts[live[0].revision, "whether it runs twice"] += 1  # only workers need to know
         with suppress(CannotStart):
             find_alone(settings, live[0].revision)
     if reason := settings.solo.reason:

@@ -287,7 +287,9 @@ class ToolCalls:
             self._silent += 1
         self.exercise.count(call.tool, call.reply)
         self.exercise.keep_nearest(call, self._world)
-        if (attempt := self._attempted()) and call.failed:
+        # The process of an ended session would be started again to be asked.
+        attempt = self._attempted() if call.reply.fault is None else ""
+        if attempt and call.failed:
             self.exercise.note_attempt(call.tool, attempt)
         if self._is_first_process:
             self._preparation.note(call)
