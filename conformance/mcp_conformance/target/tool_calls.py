@@ -90,6 +90,7 @@ class ToolCalls:
         arguments are known.  Raises a `Finding` or `Blocked` for the first check that meets a call without an
         answer.
         """
+        self.trail.note_use(ToolCalls.begin.__qualname__)  # which makes the same call, if it comes first
         if tool.name in self.pending:
             self.end_pending(tool.name)
         elif tool.name not in self._calls:

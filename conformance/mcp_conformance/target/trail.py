@@ -40,11 +40,15 @@ class Trail:
         self._uses[CHECK] = set()
         self._under_way = [CHECK]
 
+    def note_use(self, part: Hashable) -> None:
+        """Note that a part is used, though it may be done already."""
+        if self._under_way:
+            self._uses[self._under_way[-1]].add(part)
+
     @contextmanager
     def using(self, part: Hashable) -> Iterator[None]:
         """Note that a part is used, and how long it is under way."""
-        if self._under_way:
-            self._uses[self._under_way[-1]].add(part)
+        self.note_use(part)
         self._under_way.append(part)
         begun = self._clock.monotonic()
         try:
