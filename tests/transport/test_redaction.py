@@ -29,6 +29,7 @@ NAMES = (
 )
 ENCODINGS: dict[str, Callable[[str], str]] = {
     "as it is": str,
+    "Latin-1": lambda text: text.encode().decode("latin-1"),
     "JSON": json.dumps,
     "JSON without escapes": lambda text: json.dumps(text, ensure_ascii=False),
     "JSON in JSON": lambda text: json.dumps(json.dumps({"a": text})),

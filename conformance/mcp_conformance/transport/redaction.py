@@ -53,15 +53,17 @@ Span = tuple[int, int]
 class Redaction:
     """A function from a value to the same value without these credentials, in all of its texts.
 
-    It finds them as they are, in JSON, URL and HTML escapes, in base64 and in hexadecimal; both halves of
-    a long one, and what is left of one where a text is cut.  Besides, it leaves out what looks like a
-    credential of anybody's (`LOOKS`).
+    It finds them as they are, read as Latin-1 (as many servers read HTTP), in JSON, URL and HTML escapes, in
+    base64 and in hexadecimal; both halves of a long one, and what is left of one where a text is cut.
+
+    Besides, it leaves out what looks like a credential of anybody's (`LOOKS`).
     """
 
     def __init__(self, secrets: Iterable[Secret]):
         self._secrets = tuple(secrets)
-        found = [one for one in self._secrets if len(one.text) >= MIN_LENGTH]
-        self.hidden = tuple(one.text for one in found)
+        given = [one for one in self._secrets if len(one.text) >= MIN_LENGTH]
+        self.hidden = tuple(one.text for one in given)
+        found = [form for one in given for form in (one, *_misread(one))]
         texts = dict.fromkeys(text for one in found for text in (one.text, *_halves(one)))
         self._words = tuple((text, _word(text)) for text in texts if len(text) < MIN_ANYWHERE)
         encoded = (form for one in found for form in _encoded(one.text))
@@ -203,6 +205,12 @@ def _without(text: str, spans: Sequence[Span]) -> str:
 
 def _word(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9]){re.escape(text)}(?![A-Za-z0-9])")
+
+
+def _misread(secret: Secret) -> Iterator[Secret]:
+    """Yield the credential as one who takes its bytes for Latin-1 reads it, if that is another text."""
+    if not secret.text.isascii():
+        yield secret._replace(text=secret.text.encode("utf-8", "surrogatepass").decode("latin-1"))
 
 
 def _halves(one: Secret) -> tuple[str, ...]:
