@@ -63,7 +63,7 @@ def test_a_call_whose_connection_is_lost_is_carried_out_once(tmp_path):
 )
 def test_a_server_that_limits_requests_is_not_accused(http, most, suites, tmp_path):
     http.most = most
-    run, server = found(http, Connection, tmp_path, *suites, timeout=1.0)
+    run, server = found(http, Connection, tmp_path, *suites, timeout=10.0)
     assert [one.text for one in run.verdicts] == []
     assert run.passed
     assert server.tally.statuses[429] > 0
