@@ -36,6 +36,14 @@ VACUOUS = {
 }
 """Checks that expect a refusal, judge a failure among successes, or need a call that was carried out."""
 
+OF_CALLS = {
+    "test_a_result_has_been_awaited",
+    "test_a_result_that_says_it_failed_has_is_error",
+    "test_an_exception_is_not_reported_as_a_success",
+    "test_arguments_are_put_into_a_prompt",
+    "test_valid_arguments_give_a_tool_result",
+}
+"""Checks of what a call or a fetch gives, all of which are refused; one judges the refusals themselves."""
 OF_LISTED = {
     "test_a_listed_prompt_is_known",
     "test_listed_arguments_can_be_completed",
@@ -65,7 +73,7 @@ def found(message):
 
 @pytest.mark.parametrize("message", REFUSALS)
 def test_a_server_that_refuses_everything_passes_no_check_of_refusals(message):
-    assert found(message).passed & (VACUOUS | OF_LISTED) == set()
+    assert found(message).passed & (VACUOUS | OF_CALLS | OF_LISTED) == set()
 
 
 @pytest.mark.parametrize("message", REFUSALS)
