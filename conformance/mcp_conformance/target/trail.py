@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.jsonrpc import Line, id_key, is_response
@@ -62,8 +62,9 @@ class Trail:
 
         Lines of no session are its own.  Where a session has ended or is silent, all that it was sent counts.
         """
-        spans = [span for part in self._used() for span in self._spans[part]]
-        others = [span for part, some in self._spans.items() if part not in self._used() for span in some]
+        used = self._used()
+        spans = [span for part in used for span in self._spans[part]]
+        others = [span for part, some in self._spans.items() if part not in used for span in some]
         moments = [moment for line in lines for session in sessions for moment in _moments(line, session)]
         return all(self._is_own(one, spans, others) for one in moments)
 
@@ -88,22 +89,24 @@ def _is_in(moment: float, spans: list[Span]) -> bool:
 
 def _moments(line: Line, session: Session) -> Iterator[float]:
     """Yield when the line was sent that brought a line about, if that is one of the session."""
-    sent: Line | None = None
-    keys: dict[Any, Line] = {}
-    started, before = session.process.started, list[float]()
-    for one in session.lines:
-        if one.sent:
-            sent = one
-            before.append(started + one.at)
-            if isinstance(one.message, dict) and "id" in one.message:
-                keys[id_key(one.message["id"])] = one
-        if one is line:
-            cause = keys.get(id_key(one.message.get("id"))) if is_response(one.message) else None
-            sent = cause or sent
-            yield started + (sent.at if sent is not None else 0.0)
-            if session.closed or session.is_silent:
-                yield from before
-            return
+    place = next((number for number, one in enumerate(session.lines) if one is line), None)
+    if place is None:
+        return
+    started, before = session.process.started, [one for one in session.lines[: place + 1] if one.sent]
+    cause = _cause(line, before)
+    yield started + (cause.at if cause is not None else 0.0)
+    if session.closed or session.is_silent:
+        yield from (started + one.at for one in before)
+
+
+def _cause(line: Line, before: Sequence[Line]) -> Line | None:
+    """Return the last of the lines sent before that has the id of a response, else the last of all."""
+    if is_response(line.message):
+        key = id_key(line.message.get("id"))
+        for one in reversed(before):
+            if isinstance(one.message, dict) and "id" in one.message and id_key(one.message["id"]) == key:
+                return one
+    return before[-1] if before else None
 
 
 class HasSessions(Protocol):
