@@ -323,6 +323,12 @@ class Session:
         self.begin_close()
 
 
+def give_up(session: Session) -> None:
+    """Begin to end a process, and read no more: else it is asked, and waited for, whether it lives."""
+    session.begin_close()
+    session.inbox.closed = True
+
+
 def newest_offered(opening: Reply, revision: str) -> str:
     """Return the newest modern revision that a server offers instead of this one.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.message_log import CUT, MessageLog, head_of
 from mcp_conformance.client.reply import Closed, Reply, Silence
-from mcp_conformance.client.session import Session
+from mcp_conformance.client.session import Session, give_up
 from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Failure
@@ -280,8 +280,7 @@ class CaseReproduction:
                     sent.append((failed, line))
                     if not is_alive and not session.closed:
                         silent = [] if session.inbox.is_writing() else [self._confirmed(failed)]
-                        session.begin_close()
-                        session.inbox.closed = True  # else it is asked, for a whole timeout, whether it lives
+                        give_up(session)
                         return silent, [one for one in waiting if one is not failed]
                 replies = [(one, reply_within(session, line, self._max_wait(one))) for one, line in sent]
                 silent = [one for one, reply in replies if one.is_seen_in(reply)]

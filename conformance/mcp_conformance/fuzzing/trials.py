@@ -9,7 +9,7 @@ from hashlib import blake2b
 from statistics import median
 
 from mcp_conformance.client.reply import Reply
-from mcp_conformance.client.session import Session
+from mcp_conformance.client.session import Session, give_up
 from mcp_conformance.fuzzing.budgets import CASES, CaseBudget
 from mcp_conformance.fuzzing.futility import Futility
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
@@ -159,7 +159,7 @@ class Trials:
         if session.is_answered(sent):
             return session.await_reply(sent, 0.0, alone=True)
         if not case.hostile:
-            self._end(session)
+            give_up(session)
         return reply
 
     def _wait_seconds(self, case: Case) -> float:
@@ -171,14 +171,9 @@ class Trials:
     def _end_if_hung(self, session: Session) -> None:
         """End a process that does not answer a ping."""
         if session.request(session.liveness_method, timeout=self.answer_seconds).fault is not None:
-            self._end(session)
+            give_up(session)
         # Its silence is a finding of the case: the next user of the session must not count it as a hang.
         session.is_silent = False
-
-    @staticmethod
-    def _end(session: Session) -> None:
-        session.begin_close()
-        session.inbox.closed = True
 
     # In flight
 
@@ -229,7 +224,7 @@ class Trials:
             self._end_if_hung(session)
         for case, line in waiting:
             suspects += self._landed(session, case, line, wait=False)
-        self._end(session)
+        give_up(session)
         return suspects
 
     def _requests(self, session: Session, todo: Iterator[Case]) -> Iterator[tuple[Case, Request]]:
