@@ -290,7 +290,7 @@ def _refusal_of_all(session: Session, listing: Listing) -> ProbeFailure | None:
     if _is_unknown_session(session, first):
         rule, fix = "http.session.any-connection", ""
         expected = "later requests to find the session that initialize assigned"
-    return ProbeFailure(REFUSING, rule, reason, first.lines, expected=expected, fix=fix)
+    return ProbeFailure(REFUSING, rule, reason, first.lines, expected=expected, fix=fix, is_fatal=True)
 
 
 def _without_method(reply: Reply) -> tuple[Any, str]:

@@ -82,9 +82,8 @@ class ProbeFailure:
             return Skipped(self.reason, cause=Cause.NO_HOST)
         if self.expected:
             defect = Defect(self.defect) if self.defect else None
-            is_fatal = self.is_fatal or self.name == REFUSING
             return Finding(
-                self.expected, self.reason, self.lines, fatal=is_fatal, fix=self.fix, defect=defect
+                self.expected, self.reason, self.lines, fatal=self.is_fatal, fix=self.fix, defect=defect
             )
         cause = Cause.NO_SESSION if self.name in SESSIONLESS else None
         return Blocked(self.reason, self.lines, self.stderr, cause=cause, fix=self.fix)
