@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from mcp_conformance.client.session import Session
@@ -39,17 +40,19 @@ def shown_credentials(server: Server) -> list[Shown]:
     What was sent before is no credential of the server's.
     """
     exercise_everything(server)
+
+    @cache  # many lines may show the same
+    def was_sent(text: str) -> bool:
+        every = server.sessions.every
+        return any(text in line.text for session in every for line in session.lines if line.sent)
+
     given = server.settings.redaction.of_names
     found: dict[tuple[str, str], Shown] = {}
     for session in server.sessions.every:
-        for one in (*_in_lines(session, given), *_on_stderr(session, given)):
-            if not any(_was_sent(text, server) for text in one[1]):
-                found.setdefault((one[0].kind, one[0].place), one[0])
+        for one, texts in (*_in_lines(session, given), *_on_stderr(session, given)):
+            if (one.kind, one.place) not in found and not any(map(was_sent, texts)):
+                found[one.kind, one.place] = one
     return list(found.values())
-
-
-def _was_sent(text: str, server: Server) -> bool:
-    return any(text in line.text for session in server.sessions.every for line in session.lines if line.sent)
 
 
 def _in_lines(session: Session, given: Redaction) -> Iterator[tuple[Shown, list[str]]]:
