@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -39,12 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _status_of(error: Exception) -> int:
     """Print what ended the command, and return its exit status."""
-    from mcp_conformance.transport.machine import machine_fault  # noqa: PLC0415  (a slow import)
+    from traceback import print_exception  # noqa: PLC0415  (slow imports, and rarely needed)
+
+    from mcp_conformance.transport.machine import machine_fault  # noqa: PLC0415
 
     if lack := machine_fault(error):
         _say(f"mcp-conformance: {lack}: this machine's fault, not the server's")
         return MACHINE
-    traceback.print_exc()
+    print_exception(error)
     return INTERNAL_ERROR
 
 
