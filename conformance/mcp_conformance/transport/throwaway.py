@@ -60,10 +60,11 @@ class Throwaway:
     def __init__(self) -> None:
         self._folder = ScratchFolder("mcp-conformance-")
         self.root = self._folder.path
-        self.work, self.home, self.temporary = (self.root / name for name in ("work", "home", "tmp"))
+        self._directories = tuple(self.root / name for name in ("work", "home", "tmp"))
+        self.work, self.home, self.temporary = self._directories
+        for folder in self._directories:
+            folder.mkdir()
         self.restored: set[str] = set()
-        self.restore()
-        self.restored.clear()
         self._is_furnished = False
         self._files: list[Path] = []
 
@@ -72,7 +73,7 @@ class Throwaway:
 
         Raises `OSError` if one is no directory of this folder any longer, as a link to another one.
         """
-        for folder in (self.work, self.home, self.temporary):
+        for folder in self._directories:
             if folder.parent.is_symlink() or folder.is_symlink():
                 raise NotADirectoryError(f"{folder.name} is a link now")
             if not folder.exists():
