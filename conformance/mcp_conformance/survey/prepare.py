@@ -20,12 +20,11 @@ from mcp_conformance.survey.programs import OF_INSTALLERS, Ended, run, surroundi
 from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.removal import remove_tree
+from mcp_conformance.transport.throwaway import HOMES, TEMPORARY
 
 DONE = "installed.json"
 NO_BROWSERS = {"PUPPETEER_SKIP_DOWNLOAD": "1", "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1"}
 MAX_REASON = 2_000
-
-
 OWN = ".installer"
 """The folder of an installation that is the home of its installer, and has its temporary files."""
 CONFIGURATIONS = {
@@ -76,7 +75,7 @@ def _install(target: Target, folder: Path, sandbox: Sandbox | None, *, scripts: 
     """Install a target; return why that failed, empty if it did not."""
     env, own = surroundings(installs=True) | NO_BROWSERS, folder / OWN
     given = {name: text for name, text in env.items() if name.lower().startswith(OF_INSTALLERS)}
-    env |= _configured(env) | dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP"), str(own))
+    env |= _configured(env) | dict.fromkeys((*HOMES, *TEMPORARY), str(own))
     own.mkdir()
     try:
         for command in _commands(target, folder, scripts=scripts):
@@ -97,23 +96,26 @@ def _install(target: Target, folder: Path, sandbox: Sandbox | None, *, scripts: 
 def confinement(wanted: str) -> Sandbox | None:
     """Return what confines installers, which need the network; None if nothing is wanted, or works here."""
     try:
-        return None if wanted == NONE else Choice(AUTO, read=_configurations(), hosts=(ANY_HOST,)).sandbox()
+        return (
+            None
+            if wanted == NONE
+            else Choice(AUTO, read=tuple(_configurations()), hosts=(ANY_HOST,)).sandbox()
+        )
     except Unavailable:
         return None
 
 
-def _configurations() -> tuple[Path, ...]:
-    """Return the files of the user's in which installers have their configuration."""
-    return tuple(path for path in (Path.home() / name for name in CONFIGURATIONS) if path.is_file())
+def _configurations() -> dict[Path, str]:
+    """Return the user's files with the configuration of installers, each with the variable that names it."""
+    found = {Path.home() / name: variable for name, variable in CONFIGURATIONS.items()}
+    return {path: variable for path, variable in found.items() if path.is_file()}
 
 
 def _configured(env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables by which installers find the user's configuration from another home."""
     known = {name.lower() for name in env}
-    found = {
-        CONFIGURATIONS[str(path.relative_to(Path.home()).as_posix())]: str(path) for path in _configurations()
-    }
-    return {name: path for name, path in found.items() if name.lower() not in known}
+    found = _configurations().items()
+    return {variable: str(path) for path, variable in found if variable.lower() not in known}
 
 
 def _end(ended: Ended) -> str:
