@@ -117,10 +117,10 @@ def not_called_line(names: Sequence[str]) -> str:
     return f"not called: {shown} (release them by name with --call NAME, or all with --call all)"
 
 
-def first_names(names: Sequence[str]) -> str:
-    """Return the first of these names, and how many more there are."""
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return ", ".join(names[:MAX_NAMES]) + more
+def first_names(names: Sequence[str], most: int = MAX_NAMES) -> str:
+    """Return the first of these names, ``most`` of them, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def limit_lines(
@@ -277,9 +277,7 @@ def vain_lines(report: Report) -> Iterator[str]:
 
 
 def _names(tools: Iterable[ExercisedTool]) -> str:
-    names = [named(one.title, 40) for one in tools]
-    more = f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else ""
-    return ", ".join(names[:FEW_NAMES]) + more
+    return first_names([named(one.title, 40) for one in tools], FEW_NAMES)
 
 
 def _spared_lines(exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
