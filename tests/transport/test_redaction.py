@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mcp_conformance.client.message_log import CompressedLine
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.transport.credentials import is_public, is_secret_name, redacted, secrets_of
@@ -148,3 +149,15 @@ def test_megabytes_are_redacted_in_seconds():
     begun = time.process_time()
     assert redaction.text(text) is text
     assert time.process_time() - begun < 5
+
+
+def test_a_compressed_line_is_redacted_if_it_has_a_credential():
+    """It is decompressed each time it is read, so that no two of its bytes are the same object."""
+    redact = Redaction(secrets_of((), {"BILLS_KEY": "hidden-value-7"}))
+    plain, telling = (
+        CompressedLine(Line(sent=False, raw=b'{"a": "' + text + b'"}', at=1.0, is_lost=True))
+        for text in (b"x" * 100, b"hidden-value-7")
+    )
+    assert redact([plain]) == [plain]
+    (shown,) = redact([telling])
+    assert (shown.raw, shown.at, shown.is_lost) == (b'{"a": "***"}', 1.0, True)

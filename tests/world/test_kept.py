@@ -277,3 +277,13 @@ def test_who_comes_second_waits_and_knows_what_the_first_has_learned(tmp_path):
         assert not seen
     thread.join()
     assert seen == [working("n-1")]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 10**4000], ids=["nan", "inf", "long"])
+def test_a_definition_may_have_a_number_that_json_has_not(number, tmp_path):
+    schema = {"type": "object", "properties": {"a": {"minimum": number}}}
+    one, first = Tool(Value({"name": "get_note", "inputSchema": schema})), kept(tmp_path)
+    first.meet([one])
+    first.put(one, working("n-1"))
+    first.write()
+    assert kept(tmp_path).working(one) == working("n-1")

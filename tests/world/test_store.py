@@ -71,3 +71,12 @@ def test_what_was_found_elsewhere_stays_found():
     found = store()
     found.add([seen("Harvest plan")])
     assert learned("Harvest plan", FILE, found) == ["read_sheet"]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_json_has_not_is_never_known(number):
+    """A server that wrote NaN in a result ended the exploration with an internal error."""
+    found = store()
+    found.add([seen(number)])
+    assert learned(number, FILE, found) == []
+    assert len(found) == 0

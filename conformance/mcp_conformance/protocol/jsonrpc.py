@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from sys import intern
 from typing import Any, Final
@@ -92,6 +92,11 @@ class Line:
         """Decode a line that the server wrote; a line that is not JSON gets a ``fault``."""
         message, fault, oddities = decode(raw)
         return cls(False, raw, at, message, fault, oddities, carried_by)
+
+    def with_raw(self, raw: bytes) -> Line:
+        """Return a line with other bytes, and all else the same."""
+        known = {one.name: getattr(self, one.name) for one in fields(Line) if one.name != "raw"}
+        return Line(raw=raw, **known)
 
     @property
     def text(self) -> str:

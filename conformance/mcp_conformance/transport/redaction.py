@@ -116,8 +116,9 @@ class Redaction:
 
     def _redacted(self, value: Any) -> Any:
         if isinstance(value, Line):
-            raw = self.raw(value.raw)
-            return value if raw is value.raw else replace(value, raw=raw)
+            before = value.raw
+            raw = self.raw(before)
+            return value if raw is before else value.with_raw(raw)
         if isinstance(value, Mapping):
             return {self._redacted(name): self._redacted(content) for name, content in value.items()}
         if isinstance(value, list | tuple):

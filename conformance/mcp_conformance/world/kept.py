@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
-from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.folder import Folder
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.lock import locked
@@ -183,4 +182,5 @@ def definition_digest(tool: Tool) -> str:
 
 
 def _digest(value: Any) -> str:
-    return blake2b(encode(value), digest_size=8).hexdigest()
+    # A definition may have what no JSON has, such as NaN.
+    return blake2b(json.dumps(value, separators=(",", ":")).encode(), digest_size=8).hexdigest()

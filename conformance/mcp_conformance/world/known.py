@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -80,7 +81,7 @@ class KnownValues:
     def add(self, one: Known) -> None:
         """Add a value; merge it with what is known of the same value.
 
-        Objects, null, empty texts and long texts are left out.
+        Objects, null, empty texts, long texts and what is no number of JSON are left out.
         """
         if not is_worth_knowing(one.value):
             return
@@ -108,7 +109,7 @@ def is_worth_knowing(value: Any) -> bool:
     """Return whether a value can be an argument that opens something: a short text, a number, a boolean."""
     if isinstance(value, str):
         return 0 < len(value) <= MAX_TEXT
-    return isinstance(value, bool | int | float)
+    return isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _merged(before: Known, now: Known) -> Known:

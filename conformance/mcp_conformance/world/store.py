@@ -43,8 +43,9 @@ class Store:
     def add(self, some: Iterable[Known]) -> None:
         """Add known values; what this run made is recognised among them."""
         for one in some:
-            self._inner.discard(encode(one.value))
-            self._add(one)
+            if is_worth_knowing(one.value):
+                self._inner.discard(encode(one.value))
+                self._add(one)
 
     def confirm(self, one: Known) -> None:
         """Add what is known of a value that worked as an argument; a thing in a file of ours stays one."""
@@ -58,13 +59,15 @@ class Store:
         """
         is_inner = not tool.open_world and self._is_about_ours(tool, arguments)
         for one in some:
+            if not is_worth_knowing(one.value):
+                continue
             text, before = encode(one.value), self.get(one.value)
             is_new = before is None or text in self._inner
             if is_inner and before is not None and before.owner is Owner.MADE:
                 one = replace(one, owner=Owner.MADE)  # noqa: PLW2901  (a file of ours has it too)
             self._inner.discard(text)
             self._add(one)
-            if is_inner and is_new and is_worth_knowing(one.value) and self._has_no_other_path(one.value):
+            if is_inner and is_new and self._has_no_other_path(one.value):
                 self._inner.add(text)
 
     def permitted(self, tool: Tool, some: Iterable[Known] | None = None) -> list[Known]:
