@@ -6,6 +6,7 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
 from mcp_conformance.protocol.methods import CANCELLED
+from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.sessions import Sessions
 from mcp_conformance.transport.interface import Empty, NoAnswer
 from mcp_conformance.verdicts import EMPTY_RULES, Blocked, Finding, empty_response
@@ -32,13 +33,15 @@ def met_in(verdict: Finding | Blocked, sessions: Sessions) -> Finding | None:
 
 def _missing(session: Session, request: Line) -> NoAnswer | None:
     """Return what is known of a request without an answer; None if it has one, or was cancelled."""
+    missing = session.inbox.no_answer(request)
     cancelled = (
-        one.message["params"].get("requestId")
+        Value(one.message).get("params", "requestId")  # a cancellation may be wrong on purpose
         for one in session.lines
         if one.sent and kind(one.message) is Kind.NOTIFICATION and one.message["method"] == CANCELLED
     )
-    missing = session.inbox.no_answer(request)
-    return missing if missing is None or missing.id not in cancelled else None
+    if missing is not None and any(id is not None and id.json == missing.id for id in cancelled):
+        return None
+    return missing
 
 
 def _methods(sessions: Sessions, empty: Empty) -> set[str]:
