@@ -19,7 +19,7 @@ import pytest
 from mcp_conformance.cli.main import main
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.text import shorten
-from mcp_conformance.report.files import file_formats
+from mcp_conformance.report.files import file_formats, write_file
 from mcp_conformance.report.formats import badge, badge_json, github, html, sarif, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats import markdown as markdown_format
@@ -236,6 +236,16 @@ def test_half_of_a_surrogate_pair_is_text_in_json(number, around):
     read = json.loads(text)
     assert not [one for one in str(read) if "\ud800" <= one <= "\udfff"]
     assert f"\\u{number:04x}" in next(iter(read))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_report_goes_where_a_link_leads_and_leaves_nothing_else(tmp_path):
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("real.json")
+    assert write_file(tmp_path / "link.json", "new").error is None
+    assert (tmp_path / "link.json").is_symlink()
+    assert (tmp_path / "real.json").read_text() == "new"
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_crafted_report_prints_nothing_that_is_obeyed(tmp_path, capsys):
