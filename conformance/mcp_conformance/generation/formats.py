@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-
-from hypothesis import strategies as st
 
 from mcp_conformance.generation.choices import Source
 
@@ -38,31 +35,25 @@ EDGES: dict[str, tuple[str, ...]] = {
         *("https://example.org", "https://example.org/a%20b?q=%26&r=#x", "http://localhost:8080/", "urn:a:b"),
         *("https://user@example.org/", "file:///a/b", "https://example.org/../a"),
     ),
+    "json-pointer": ("", "/", "/a~1b/~0", "/a/-"),
+    "regex": ("", r"^\w+@\w+\.org$", "a{2,}?"),
 }
 """Texts of each format that handlers get wrong."""
 
 
 def formatted(name: str, source: Source) -> str | None:
     """Draw a text of a format; None for a format that has no meaning here."""
-    if name in FORMATS:
-        edges = edges_of(name)
-        if edges and source.index(4) == 3:
-            return edges[source.index(len(edges))]
-        return FORMATS[name](source)
-    return source.drawn(of_format(name)) if name in FURTHER_FORMATS else None
+    if name not in FORMATS:
+        return None
+    edges = edges_of(name)
+    if edges and source.index(4) == 3:
+        return edges[source.index(len(edges))]
+    return FORMATS[name](source)
 
 
 def edges_of(name: str) -> tuple[str, ...]:
     """Return texts of a format that handlers get wrong; none for some formats."""
     return EDGES.get({"url": "uri", "iri": "uri"}.get(name, name.removeprefix("idn-")), ())
-
-
-@lru_cache(maxsize=256)
-def of_format(name: str) -> st.SearchStrategy[str]:
-    """Return a strategy for strings of a format that hypothesis-jsonschema supports."""
-    from hypothesis_jsonschema import from_schema  # noqa: PLC0415  (slow while pytest starts)
-
-    return from_schema({"type": "string", "format": name}).map(str)
 
 
 def _date(source: Source) -> str:
@@ -123,6 +114,19 @@ def _path(source: Source) -> str:
     return ("", "/a", "/a/b-c", "/a?q=1", "/#top", "/%20")[source.index(6)]
 
 
+def _pointer(source: Source) -> str:
+    return ("/a", "/a/0", "/a/b-c", "/0/x/y", "/")[source.index(5)]
+
+
+def _relative_pointer(source: Source) -> str:
+    return f"{source.index(4)}{('#', '')[source.index(2)] or _pointer(source)}"
+
+
+def _regex(source: Source) -> str:
+    part = ("a", "[a-z]", r"\d", ".", "[^0-9]")[source.index(5)] + ("", "+", "*", "?", "{2}")[source.index(5)]
+    return (part, f"^{part}$", f"^{part}", f"{part}|b")[source.index(4)]
+
+
 FORMATS: dict[str, Callable[[Source], str]] = {
     "date": _date,
     "time": _time,
@@ -136,10 +140,11 @@ FORMATS: dict[str, Callable[[Source], str]] = {
     "uri": lambda source: f"https://{_host(source)}{_path(source)}",
     "url": lambda source: f"https://{_host(source)}{_path(source)}",
     "uri-reference": lambda source: _path(source) or "a",
+    "color": lambda source: f"#{source.integer(0, 0xFFFFFF):06x}",
+    "json-pointer": _pointer,
+    "regex": _regex,
+    "relative-json-pointer": _relative_pointer,
 }
 FORMATS |= {f"idn-{name}": FORMATS[name] for name in ("email", "hostname")}
 FORMATS |= {"iri": FORMATS["uri"], "iri-reference": FORMATS["uri-reference"], "uri-template": FORMATS["uri"]}
 """Formats, each drawn from the core that all validators accept."""
-
-FURTHER_FORMATS = frozenset({"regex", "color", "json-pointer", "relative-json-pointer"})
-"""Formats that hypothesis-jsonschema draws."""

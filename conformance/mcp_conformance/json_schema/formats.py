@@ -16,6 +16,8 @@ _HOST = rf"{_LABEL}(?:\.{_LABEL})*"
 _CHARACTERS = r"(?:[\w.~/=&;,-]|%[0-9A-F]{2})*"
 _REST = rf"(?:/{_CHARACTERS})?(?:\?{_CHARACTERS})?(?:#{_CHARACTERS})?"
 _URI = rf"https?://{_HOST}(?::\d{{1,4}})?{_REST}"
+_POINTER = r"(?:/[\w-]*)*"
+_ATOM = r"(?:[a-z.]|\\d|\[(?:a-z|\^0-9)\])"
 _TIMES = r"T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?"
 _PATTERNS = {
     "time": _TIME,
@@ -25,7 +27,10 @@ _PATTERNS = {
     "uuid": r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
     "uri": _URI,
     "uri-reference": rf"(?:{_URI}|[\w.-]+|{_REST})",
-    "json-pointer": r"(?:/[\w-]*)*",
+    "color": "#[0-9a-f]{6}",
+    "json-pointer": _POINTER,
+    "regex": rf"\^?{_ATOM}(?:\{{\d\}}|[+*?])?(?:\$|\|b)?",
+    "relative-json-pointer": rf"\d(?:#|{_POINTER})",
 }
 _NAMED_LIKE = {"url": "uri", "iri": "uri", "iri-reference": "uri-reference", "uri-template": "uri"}
 _NAMED_LIKE |= {"idn-email": "email", "idn-hostname": "hostname"}
