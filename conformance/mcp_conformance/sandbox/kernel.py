@@ -28,6 +28,17 @@ def unshare(flags: int) -> None:
     _checked(_libc().unshare(flags))
 
 
+def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    """Mount a file system.  Raises `OSError`."""
+    words = (os.fsencode(one) for one in (source, target, kind))
+    _checked(_libc().mount(*words, ctypes.c_ulong(flags), os.fsencode(options)))
+
+
+def unmount(target: str, flags: int) -> None:
+    """Unmount a file system.  Raises `OSError`."""
+    _checked(_libc().umount2(os.fsencode(target), flags))
+
+
 def _checked(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()

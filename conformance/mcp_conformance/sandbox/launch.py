@@ -12,15 +12,13 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from mcp_conformance.sandbox import landlock, limits, namespace, sockets
+from mcp_conformance.sandbox import landlock, limits, namespaces, network, sockets
 from mcp_conformance.sandbox.policy import LIMITS, TRY, Policy
 
 assert sys.platform == "linux"
 
 NOT_STARTED = 127
 """The exit status of a program that could not be started, as a shell has it."""
-assert sys.platform == "linux"
-
 RESTORED = ("SIGPIPE", "SIGXFSZ")
 """The signals that Python ignores, and a program that it becomes would ignore too."""
 
@@ -47,9 +45,10 @@ def main(words: Sequence[str]) -> None:
 def confine(policy: Policy) -> None:
     """Confine this process and those it starts, for good.  Raises `OSError`."""
     if policy.is_apart:
-        namespace.separate()
+        namespaces.enter(namespaces.NETWORK)
+        network.furnish()
         if policy.tap >= 0:
-            namespace.hand_over_packets(policy.tap)
+            network.hand_over_packets(policy.tap)
     limits.restrict()
     limits.drop_privileges()
     landlock.restrict(policy)
@@ -58,7 +57,8 @@ def confine(policy: Policy) -> None:
 
 def _can_be_apart() -> bool:
     try:
-        namespace.separate()
+        namespaces.enter(namespaces.NETWORK)
+        network.furnish()
     except OSError:
         return False
     return True

@@ -1,7 +1,4 @@
-"""An empty network for a process, in which every address leads back to itself, so that attempts are seen.
-
-It needs a user namespace, which some systems refuse to users without privileges.
-"""
+"""A network for a process in which every address leads back to itself, so that attempts are seen."""
 
 from __future__ import annotations
 
@@ -11,13 +8,10 @@ import os
 import socket
 import struct
 import sys
-from pathlib import Path
-
-from mcp_conformance.sandbox.kernel import unshare
+from collections.abc import Sequence
 
 assert sys.platform == "linux"
 
-NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
 SET_FLAGS, IS_UP = 0x8914, 1
 """The control that sets the flags of a network device, and the flag of one that is up."""
 LOOPBACK, LOOPBACK_INDEX = b"lo", 1
@@ -31,16 +25,8 @@ ALL_PACKETS = 3
 ANSWER_BYTES = 4096
 
 
-def separate() -> None:
-    """Move this process to a network with nothing but its loopback device.  Raises `OSError`."""
-    user, group = os.getuid(), os.getgid()
-    unshare(NEW_USER | NEW_NETWORK)
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{user} {user} 1"),
-        ("gid_map", f"{group} {group} 1"),
-    ):
-        Path("/proc/self", name).write_text(text, encoding="ascii")
+def furnish() -> None:
+    """Start the loopback device of a new network, and lead every address to it.  Raises `OSError`."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
         fcntl.ioctl(device, SET_FLAGS, struct.pack("16sh14x", LOOPBACK, IS_UP))
     for family in (socket.AF_INET, socket.AF_INET6):
@@ -66,10 +52,13 @@ def _keep_all(family: int) -> None:
 
 def hand_over_packets(channel: int) -> None:
     """Send a socket that sees all packets of this network through a Unix socket.  Raises `OSError`."""
-    with (
-        socket.socket(fileno=channel) as out,
-        socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ALL_PACKETS)) as packets,
-    ):
+    with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ALL_PACKETS)) as packets:
         packets.bind((LOOPBACK.decode(), ALL_PACKETS))
-        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [packets.fileno()]))
-        out.sendmsg([b"!"], [rights])
+        hand_over(channel, [packets])
+
+
+def hand_over(channel: int, sockets: Sequence[socket.socket]) -> None:
+    """Send sockets of this network through a Unix socket, and close that.  Raises `OSError`."""
+    with socket.socket(fileno=channel) as out:
+        numbers = array.array("i", [one.fileno() for one in sockets])
+        out.sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)])
