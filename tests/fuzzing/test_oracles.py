@@ -88,6 +88,7 @@ def test_a_result_that_requires_input_needs_no_array():
         (-32603, "getaddrinfo ENOTFOUND example.org", None),
         (-32603, "open example: no such file or directory", Defect.MISLEADS),
         (-32603, "EISDIR: illegal operation on a directory, read", Defect.MISLEADS),
+        (-32603, "ENAMETOOLONG: name too long, open '/srv/0000'", Defect.MISLEADS),
         (-32603, "Node not found", Defect.MISLEADS),
         (-32603, "Cannot read properties of undefined (reading 'id')", Defect.THROWS),
         (-32000, "no such article", None),
@@ -118,17 +119,20 @@ def test_a_tool_that_fails_with_valid_arguments_alike_has_no_other_channel(code,
 
 
 @pytest.mark.parametrize(
-    ("message", "refuses"),
+    ("vault", "message", "refuses"),
     [
-        ("Unknown vault: shop. Available vaults: vault10", False),
-        ("The vault 'shop' does not exist", False),
-        ("All files must have .md extension", True),
-        ("unknown argument vault", True),
+        ("shop", "Unknown vault: shop. Available vaults: vault10", False),
+        ("shop", "The vault 'shop' does not exist", False),
+        ("\n\n  ", "Unknown vault: \n\n  . Available vaults: vault10", False),
+        ("", "Unknown vault: . Available vaults: vault10", False),
+        ("shop", "All files must have .md extension", True),
+        ("", "The vault must have a name", True),
+        ("shop", "unknown argument vault", True),
     ],
 )
-def test_a_thing_that_does_not_exist_is_no_matter_of_the_schema(message, refuses):
+def test_a_thing_that_does_not_exist_is_no_matter_of_the_schema(vault, message, refuses):
     tool = Tool(Value({"name": "add", "inputSchema": {"type": "object"}}, "tool", ()))
-    call = Line.sending({"method": "tools/call", "params": {"name": "add", "arguments": {"vault": "shop"}}})
+    call = Line.sending({"method": "tools/call", "params": {"name": "add", "arguments": {"vault": vault}}})
     reply = Reply(call, message={"error": {"code": -32602, "message": message}})
     assert refuses_shape(tool, "2025-06-18", reply) is refuses
 

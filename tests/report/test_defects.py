@@ -61,6 +61,17 @@ def test_what_several_revisions_show_of_one_tool_is_one_defect():
     assert [one.revision for one in found.results] == [REVISION, "2026-07-28"]
 
 
+def test_an_end_of_the_process_that_an_sdk_brings_about_is_one_defect_and_names_the_sdk():
+    facts = {"defect": "dies", "deviation": "Python SDK 1.x", "way_out": "fixed in 2.3.0: upgrade"}
+    one = result("cancel.race-graceful", Outcome.FAILED, got="the server process ended", **facts)
+    other = result("jsonrpc.response-every-request", Outcome.BLOCKED, reason="no answer", **facts)
+    (found,) = report(one, other).defects
+    assert str(found) == (
+        "the server ends its process: the server process ended, under cancel.race-graceful"
+        " (every server built on the Python SDK 1.x does this; fixed in 2.3.0: upgrade)"
+    )
+
+
 @pytest.mark.parametrize("outcome", [Outcome.EXPECTED, Outcome.NEW, Outcome.INFO, Outcome.PASSED])
 def test_excused_defect_is_not_counted(outcome):
     assert report(throws("add", outcome=outcome)).defects == ()

@@ -127,6 +127,12 @@ def test_each_fact_says_what_tells_the_server_apart():
 # Predicates
 
 
+def test_the_assertion_that_a_request_is_answered_once_is_the_sdks():
+    ended = Closed(1, "AssertionError: Request already responded to")
+    evidence = Evidence.of(blocked(request("ping"), ended))
+    assert any(fact.shown(evidence) for fact in FACTS if fact.mended and fact.sdk is PY1)
+
+
 @pytest.mark.parametrize(
     ("sdk", "rule", "verdict"),
     [

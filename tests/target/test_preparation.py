@@ -58,7 +58,7 @@ def test_a_failure_after_a_preparation_shows_its_calls(throwaway, monkeypatch):
     bench = bench_on(throwaway, examples=50, fault=FAULTS["an_empty_folder_is_an_internal_error"])
     checks = [check for check in checks_of(REVISION) if check.name == "test_valid_arguments_are_handled"]
     (verdict,) = bench.run_all(checks, ["list_notes"])
-    assert "on a fresh server, after" in verdict.text or "after calls that made what it names" in verdict.text
+    assert "on a fresh server, after" in verdict.text or "after the calls that worked before" in verdict.text
     bench.server.close()
 
 
@@ -75,5 +75,5 @@ def test_an_explored_call_that_ends_the_process_is_a_finding(throwaway, own_ids)
     checks = [check for check in checks_of(REVISION) if check.name == name]
     (verdict,) = bench.run_all(checks, ["get_note"])
     assert (verdict.outcome, verdict.error.tool) == ("failed", "get_note")
-    assert "in two processes, after calls that made what it names" in verdict.text
+    assert "in two processes, after the calls that worked before" in verdict.text
     bench.server.close()

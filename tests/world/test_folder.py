@@ -94,6 +94,8 @@ def test_the_workbook_has_a_sheet_with_rows_and_one_with_a_formula(folder):
     assert [sheet.get("name") for sheet in sheets] == ["Sheet1", "Totals"]
     (formula,) = found["xl/worksheets/sheet2.xml"].iter(f"{SPREADSHEET}f")
     assert formula.text == "SUM(B2:B4)"
+    used = [found[f"xl/worksheets/sheet{number}.xml"].find(f"{SPREADSHEET}dimension") for number in (1, 2)]
+    assert [one.get("ref") for one in used] == ["A1:C4", "A1:B4"]
     rows = found["xl/worksheets/sheet1.xml"].findall(f".//{SPREADSHEET}row")
     assert [["".join(cell.itertext()) for cell in row] for row in rows[1:]] == [
         list(map(str, row)) for row in ROWS

@@ -44,6 +44,7 @@ def test_a_result_with_a_value_is_a_success(reply):
         answer('{"/srv/a.txt": {"result": "error", "reason": "Hash mismatch", "content": "a"}}'),
         answer('{"ok": false, "id": "example"}'),
         answer('{"status": "not_found", "summary": "No flow found"}'),
+        answer('{"status": "task_not_found", "message": "No such task"}'),
         answer('{\n  "status": "error",\n  "message": "Request not found"\n}'),
         answer('{"entities": [], "relations": []}'),
         answer("no notes", structuredContent={"notes": [], "total": 0}),

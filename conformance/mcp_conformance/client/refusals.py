@@ -76,8 +76,9 @@ NO_NETWORK = re.compile(
 
 
 NO_FILE = re.compile(
-    r"\b(?:ENOENT|EISDIR|ENOTDIR|EEXIST|EACCES|EPERM)\b|no such file or directory|(?:is|not) a directory"
-    r"|permission denied|file (?:already )?exists|system cannot find the (?:file|path)",
+    r"\b(?:ENOENT|EISDIR|ENOTDIR|EEXIST|EACCES|EPERM|ENAMETOOLONG|ELOOP)\b|no such file or directory"
+    r"|(?:is|not) a directory|permission denied|file name too long|file (?:already )?exists"
+    r"|system cannot find the (?:file|path)",
     re.IGNORECASE,
 )
 """What systems say of files."""

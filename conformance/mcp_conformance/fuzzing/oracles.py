@@ -35,7 +35,7 @@ from mcp_conformance.protocol.revisions import content_types, has_content, is_mo
 from mcp_conformance.target.unanswered import NOT_FATAL
 from mcp_conformance.verdicts import NOT_JSON_RULE, Finding, transport_of
 from mcp_conformance.world.refusals.existence import MISSING
-from mcp_conformance.world.success import leaves_of, says_failure
+from mcp_conformance.world.success import MARK, leaves_of, says_failure
 from mcp_conformance.world.wording import said
 
 ANSWERED = "jsonrpc.response-every-request"
@@ -208,9 +208,13 @@ def refuses_shape(tool: Tool, revision: str, reply: Reply) -> bool:
     """
     if reply.code != -32602 or not is_surely_valid(tool, revision, reply):
         return False
-    text, given = said(reply)[0], leaves_of(_arguments_of(reply))
-    names = any(isinstance(one, str) and len(one) > 1 and one in text for one in given)
-    return not (names and MISSING.search(text))
+    text = said(reply)[0]
+    given = [one for one in leaves_of(_arguments_of(reply)) if isinstance(one, str)]
+    named = [one for one in given if len(one) > 1 and one in text]
+    for one in named:
+        text = text.replace(one, MARK)  # a blank name too is a word of the text
+    is_blank = any(not one.strip() for one in given)  # and nobody sees whether an empty one is named
+    return not ((named or is_blank) and MISSING.search(text))
 
 
 def is_surely_valid(tool: Tool, revision: str, reply: Reply) -> bool:

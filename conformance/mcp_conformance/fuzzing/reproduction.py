@@ -355,7 +355,7 @@ class CaseReproduction:
             how = f" with {failed.beside} others in flight (alone it is answered)"
             return Reproduction(how, failed.conversation[-MAX_LINES_SHOWN:], [failed.conversation])
         lines, before = failed.reply.lines, failed.preparation
-        how = " (after calls that made what it names)" if before else ""
+        how = " (after the calls that worked before)" if before else ""
         return Reproduction(how, lines, [(*self._opening(), *before, *lines)])
 
     def _opening(self) -> tuple[Line, ...]:

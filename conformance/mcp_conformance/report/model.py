@@ -21,9 +21,8 @@ SDK_FINDING = "every server on this SDK breaks the rule"
 NOT_STARTED = "did not start: no session opened, so nothing is known about it"
 """What the verdict says of a server whose process ended, or was silent."""
 KINDS = frozenset(Defect)
-MAX_DEFECT, MAX_EXPECTED, MAX_CAME = 200, 100, 120
-"""How many characters say what was seen of a defect; if it is no answer to valid arguments, what was expected
-and what came."""
+MAX_DEFECT, MAX_EXPECTED = 200, 100
+"""How many characters say what was seen of a defect, and what was expected if that is said."""
 SPEAKS_FOR_ITSELF = (Defect.DIES, Defect.HANGS, Defect.THROWS)
 """The defects of which nobody needs to be told what was expected."""
 TESTED, REFUSED, DEAD = "tested", "refused", "dead"
@@ -273,8 +272,7 @@ class Report:
         found: dict[tuple[Defect, str, str], list[Result]] = {}
         for one in without_repeats(self.judged, *COUNTED):
             if one.defect in KINDS:
-                place = one.stderr.partition("\n")[0] if one.defect == Defect.THROWS else one.requirement
-                found.setdefault((Defect(one.defect), one.tool, place), []).append(one)
+                found.setdefault((Defect(one.defect), one.tool, _cause(one)), []).append(one)
         defects = (
             FoundDefect(kind, tool, _seen(some[0]), tuple(some)) for (kind, tool, _), some in found.items()
         )
@@ -425,13 +423,29 @@ class Report:
         return words or "no checks"
 
 
+def _cause(one: Result) -> str:
+    """Return what tells defects of one kind and tool apart: the place that throws, the SDK, or the rule."""
+    if one.defect == Defect.THROWS:
+        return one.stderr.partition("\n")[0]
+    return (one.defect == Defect.DIES and one.deviation) or one.requirement
+
+
 def _seen(one: Result) -> str:
+    """Return what was seen of a defect, and the SDK that has it in every server."""
+    sdk = f"every server built on the {one.deviation} does this" if one.deviation else ""
+    notes = "; ".join(filter(None, (sdk, one.way_out)))
+    return f"{_seen_here(one)} ({notes})" if notes else _seen_here(one)
+
+
+def _seen_here(one: Result) -> str:
     """Return what was seen of a defect: what was asked, what was expected, and what came."""
     if one.defect in SPEAKS_FOR_ITSELF or not one.expected:
-        return shorten(one.got or one.reason, MAX_DEFECT)
+        seen = shorten(one.got or one.reason, MAX_DEFECT)
+        is_bare = one.defect == Defect.DIES and not one.tool
+        return f"{seen}, under {one.requirement}" if is_bare else seen
     asked = one.asked.removesuffix(f' "{one.tool}"')  # the line begins with the tool
     asked = f"{asked}: " if asked else ""
-    return f"{asked}expected {_cut(one.expected, MAX_EXPECTED)}, got {_cut(one.got, MAX_CAME)}"
+    return f"{asked}expected {_cut(one.expected, MAX_EXPECTED)}, got {shorten(one.got, MAX_DEFECT)}"
 
 
 def _cut(text: str, most: int) -> str:

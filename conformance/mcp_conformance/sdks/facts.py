@@ -185,7 +185,7 @@ FACTS: tuple[Fact, ...] = (
     Fact(
         "jsonrpc.response-every-request",
         PY1,
-        p.ended_at_broken_stream,
+        p.ended_by_a_second_answer,
         NO_HANDLER,
         PY_CANCEL,
         mended=PY_MENDED,

@@ -15,6 +15,7 @@ from mcp_conformance.sdks.evidence import Answer, Evidence, texts_of
 
 Predicate = Callable[[Evidence], bool]
 INTERNAL, INVALID_PARAMS, INVALID_REQUEST, UNKNOWN_METHOD = -32603, -32602, -32600, -32601
+SECOND_ANSWER = ("anyio.BrokenResourceError", "AssertionError: Request already responded to")
 MISSING_SESSION = "Bad Request: Missing session ID"
 MEDIA_TYPE = "Unsupported Media Type: Content-Type must be application/json"
 """The words of the Python SDK's transport."""
@@ -300,10 +301,14 @@ def session_lost(evidence: Evidence) -> bool:
     return isinstance(evidence.fault, Unanswered) and evidence.fault.status == 404
 
 
-def ended_at_broken_stream(evidence: Evidence) -> bool:
-    """Accept that the process ended with the status 1 and the exception of a stream whose reader is gone."""
+def ended_by_a_second_answer(evidence: Evidence) -> bool:
+    """Accept that the process ended with the status 1 as a request got a second answer.
+
+    stderr has the assertion that fails then, or, if the reader of stdin meets that first, the exception of a
+    stream whose reader is gone.
+    """
     is_error = isinstance(evidence.fault, Closed) and evidence.fault.exit_code == 1
-    return is_error and "anyio.BrokenResourceError" in evidence.stderr
+    return is_error and any(one in evidence.stderr for one in SECOND_ANSWER)
 
 
 def ended_at_initialize(evidence: Evidence) -> bool:

@@ -38,7 +38,7 @@ def unanswered(sessions: Sessions, call: Call) -> Finding | Blocked:
             again = call_in(session, call.tool, renamed_value(session, call.arguments))
     if not isinstance(again.reply.fault, Closed):
         return _blocked(call, NOT_FATAL, ", but not when it was called again in a new process")
-    after = ", after calls that made what it names" if session.preparation else ""
+    after = ", after the calls that worked before" if session.preparation else ""
     name = f"{sessions.revision} {NOT_FATAL} {call.tool.name}"
     written = write_transcripts(sessions, [session.lines], name=name, about=f"{NOT_FATAL}: {call.tool.name}")
     return Finding(

@@ -20,7 +20,8 @@ NUMBER = re.compile(r"[-+]?\b[^\W\d]*\d\w*(?:[.:+-]\w*\d\w*)*")
 WORD = re.compile(r"\w")
 SAYS_OUTCOME = re.compile(r'"(?:success|ok|status|result|error)"')
 """A member that says whether a call did its work."""
-NO_SUCCESS = ("error", "failed", "failure", "not_found")
+NO_SUCCESS = re.compile(r"error|fail(?:ed|ure)|(?:\w+[_ -])?not[_ -]found")
+"""A status of a call that did not succeed, such as ``task_not_found``."""
 REASONS = ("message", "error", "reason", "summary", "detail")
 
 
@@ -71,7 +72,9 @@ def _is_failure(said: Any) -> bool:
     if not isinstance(said, Mapping):
         return False
     is_failed = (
-        str(said.get("status")) in NO_SUCCESS or said.get("result") == "error" or said.get("error") is True
+        bool(NO_SUCCESS.fullmatch(str(said.get("status"))))
+        or said.get("result") == "error"
+        or said.get("error") is True
     )
     return _is_no_success(said) or (is_failed and _says_why(said))
 

@@ -104,8 +104,12 @@ def workbook() -> bytes:
         "xl/styles.xml": ("spreadsheetml.styles", styles),
     }
     others = {}
-    for number, rows in enumerate(sheets.values(), 1):
-        sheet = f'{XML}<worksheet xmlns="{MAIN}"><sheetData>{"".join(rows)}</sheetData></worksheet>'
+    used = {SHEET: f"A1:C{len(ROWS)}", TOTALS: f"A1:B{len(ROWS)}"}
+    for number, (name, rows) in enumerate(sheets.items(), 1):
+        # The dimension is optional, but office programs write it, and some libraries take a sheet without it
+        # for an empty one.
+        content = f'<dimension ref="{used[name]}"/><sheetData>{"".join(rows)}</sheetData>'
+        sheet = f'{XML}<worksheet xmlns="{MAIN}">{content}</worksheet>'
         parts[f"xl/worksheets/sheet{number}.xml"] = ("spreadsheetml.worksheet", sheet)
         others[f"worksheets/sheet{number}.xml"] = "worksheet"
     return _package("xl/workbook.xml", "officeDocument", parts, {**others, "styles.xml": "styles"})
