@@ -16,7 +16,7 @@ LAYERS = (
     {"outcome", "protocol", "sandbox"},
     {"requirements"},
     {"transport"},
-    {"json_schema", "project"},
+    {"json_schema", "project", "backend"},
     {"generation", "clients"},
     {"client"},
     {"world"},

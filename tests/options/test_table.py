@@ -26,13 +26,14 @@ SETTINGS, OTHERS = ({field.name: field for field in fields(kind)} for kind in (S
 PARTS = {
     "http_server": ("url", "http-path", "rate", "header", "header-env", "http"),
     "sandbox": ("sandbox", "allow-read", "allow-write", "allow-net"),
+    "backend": ("backend",),
     "env": ("env-file", "env"),
     "call": ("call",),
     "contract": ("contract",),
 }
 """The options that set no field alone, by what is made of them."""
 IN_WORDS = {"cwd", "rules-as-of", "time", "calls-per-tool", "baseline", "since", "database"}
-IN_WORDS |= {"require-exercised"}
+IN_WORDS |= {"require-exercised", "backend"}
 IN_WORDS |= {"failing-call", "mutating-call"}
 """The options whose default is described in words, so that no reader can read it."""
 ANY_TEXT = {*("url", "http-path", "sandbox", "allow-net", "call", "transcripts", "database")}

@@ -20,6 +20,7 @@ from mcp_conformance.protocol.text import did_you_mean
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
 
+    from mcp_conformance.backend.sickness import Sickness
     from mcp_conformance.report.baseline import Baseline
     from mcp_conformance.report.exercise import RequiredExercise
     from mcp_conformance.report.model import Report
@@ -54,6 +55,13 @@ class OneOf:
 def seconds(given: Given) -> float:
     """Return a duration in seconds."""
     return _above_0(given.text.removesuffix("s"), "seconds", given.text)
+
+
+def sicknesses(given: Given) -> tuple[Sickness, ...]:
+    """Return what goes wrong with the API of the server."""
+    from mcp_conformance.backend.choice import sicknesses  # noqa: PLC0415
+
+    return sicknesses(given.text)
 
 
 def megabytes(given: Given) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.options.given import BadOption, Chosen, Given
@@ -23,13 +23,16 @@ from mcp_conformance.report.baseline import Baseline
 from mcp_conformance.report.exercise import RequiredExercise
 from mcp_conformance.report.model import Report
 from mcp_conformance.sandbox.policy import Unavailable
-from mcp_conformance.sandbox.sandbox import NONE, Choice, Sandbox
+from mcp_conformance.sandbox.sandbox import LANDLOCK, NONE, Choice, Sandbox
 from mcp_conformance.target.contract import FILE, Contract
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.credentials import HIDDEN, redacted
 from mcp_conformance.transport.http.endpoint import is_loopback
 from mcp_conformance.transport.http.server import DEFAULT_PATH, PORT, HttpServer
 from mcp_conformance.transport.http.turns import REMOTE_RATE
+
+if TYPE_CHECKING:
+    from mcp_conformance.backend.backend import Backend
 
 ALLOWANCES = ("allow-read", "allow-write", "allow-net")
 MAY_HIDE = ("url", "example", "failing-call", "mutating-call")
@@ -102,6 +105,7 @@ def read_settings(chosen: Chosen) -> Settings:
     expect_no_gap(chosen, command)
     http = http_server(chosen, command)
     is_remote = http is not None and bool(http.url) and not is_loopback(http.url)
+    confinement = sandbox(chosen, http)
     return Settings(
         command=command,
         env=given_variables(chosen),
@@ -109,7 +113,8 @@ def read_settings(chosen: Chosen) -> Settings:
         call=read(chosen, "call", () if is_remote else ("readonly",)),
         http=http,
         spacing=Spacing(read(chosen, "rate", math.inf) if http is None else math.inf),
-        sandbox=sandbox(chosen, http),
+        sandbox=confinement,
+        backend=backend(chosen, http, confinement),
         **setting_values(chosen),
     )
 
@@ -243,3 +248,21 @@ def sandbox(chosen: Chosen, http: HttpServer | None) -> Sandbox | None:
         return Choice(text, read_paths, write_paths, hosts, listens=http is not None).sandbox()
     except Unavailable as reason:
         raise chosen.error("sandbox", reason) from None
+
+
+def backend(chosen: Chosen, http: HttpServer | None, confinement: Sandbox | None) -> Backend | None:
+    """Return the network in which each host is this process; None without one.  Raises `BadOption`."""
+    if not chosen.has("backend"):
+        return None
+    sicknesses = read(chosen, "backend")
+    if http is not None:
+        reason = "it needs a server over stdio" if http.command else "it is for a command, not for a URL"
+        raise chosen.error("backend", reason)
+    if confinement is not None and confinement.kind != LANDLOCK:
+        raise chosen.error("backend", f"of the sandboxes it works with landlock, not with {confinement.kind}")
+    from mcp_conformance.backend.choice import backend  # noqa: PLC0415
+
+    try:
+        return backend(sicknesses)
+    except Unavailable as reason:
+        raise chosen.error("backend", reason) from None

@@ -93,6 +93,15 @@ OPTIONS = (
         default="none",
     ),
     Option(
+        "backend",
+        "KIND",
+        "every host that the server reaches is this tool: inventory (it only watches), sick (all that may go "
+        "wrong does), or some of it, such as 503,html,silent,reset",
+        commands=RUNS,
+        default="the network as it is",
+        reader=readers.sicknesses,
+    ),
+    Option(
         *("fuzz", "LEVEL", "how much to fuzz: none, quick or thorough"),
         commands=RUNS,
         default="quick",

@@ -456,6 +456,8 @@ def notices(config: pytest.Config) -> list[str]:
     settings = state.subject.settings
     if settings.sandbox is not None:
         lines.insert(0, f"sandbox: {settings.sandbox.describe(listens=settings.http is not None)}")
+    if settings.backend is not None:
+        lines.insert(0, f"backend: {settings.backend.describe()}")
     if outlived := counts.outlived:
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
     if settings.throwaway is not None and (gone := settings.throwaway.restored):

@@ -31,6 +31,8 @@ from mcp_conformance.world.folder import Folder, furnish
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
 
+    from mcp_conformance.backend.backend import Backend
+
 T = TypeVar("T")
 OPEN_WORLD_CALLS = 20
 """How often the fuzzer calls a tool that may reach an open world, unless it fuzzes thoroughly.
@@ -62,11 +64,11 @@ class Settings:
     that were there before.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
     ``expanded`` are the variables whose values are in the command, for reports to leave them out.
     Without a ``cwd`` the server works in the ``throwaway`` folder, its home is there unless ``inherit_home``;
-    without a ``throwaway`` folder it works here.  A ``sandbox`` confines it.  ``budgets`` limit figures, in
-    bytes and seconds; ``clients`` are those whose limits are checked.  The ``contract`` is what the server
-    promised.  Relative paths in the command start from ``here``; the path of the working directory in the
-    throwaway folder replaces ``{folder}`` in it, and in ``env``.  ``on_wait`` is called during waits, which
-    ``clock`` measures.
+    without a ``throwaway`` folder it works here.  A ``sandbox`` confines it, a ``backend`` is every host that
+    it can reach.  ``budgets`` limit figures, in bytes and seconds; ``clients`` are those whose limits are
+    checked.  The ``contract`` is what the server promised.  Relative paths in the command start from
+    ``here``; the path of the working directory in the throwaway folder replaces ``{folder}`` in it, and in
+    ``env``.  ``on_wait`` is called during waits, which ``clock`` measures.
     ``database`` remembers the values that failed, if it is not Hypothesis's own; ``kept`` is the directory
     for what is learned of the tools, None to keep nothing.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
@@ -82,6 +84,7 @@ class Settings:
     inherit_home: bool = False
     throwaway: Throwaway | None = None
     sandbox: Sandbox | None = None
+    backend: Backend | None = field(default=None, compare=False)
     timeout: float = 30.0
     start_timeout: float = 30.0
     call: tuple[str, ...] = ("readonly",)
@@ -159,7 +162,7 @@ class Settings:
 
     def may_reach_out(self, tool: Tool) -> bool:
         """Return whether a tool may reach an open world: it says nothing else, and is not confined."""
-        has_network = self.sandbox is None or self.sandbox.network
+        has_network = self.backend is None and (self.sandbox is None or self.sandbox.network)
         return has_network and not tool.closed_world
 
     @property
@@ -261,12 +264,24 @@ class Settings:
         own: Mapping[str, str],
         cwd: Path | None,
     ) -> Confined | None:
-        """Return the command that starts this one in the sandbox; None without a sandbox."""
-        if self.sandbox is None:
-            return None
-        places = self.throwaway.variables() if self.throwaway is not None and not self.inherit_home else {}
-        folder = self.throwaway.root if self.throwaway is not None else None
-        port = self.http.endpoint.port if self.http is not None else 0
-        cwd = cwd or self.here
-        start = Start(command, environment, own, places, cwd, folder, port, self.launcher)
-        return self.sandbox.confined(start)
+        """Return the command that starts this one in the sandbox, and in the network of the backend.
+
+        None without either.
+        """
+        confined, sandbox = None, self.sandbox
+        if sandbox is not None and self.backend is not None:
+            # Its network is an empty one already, in which the backend alone is reached.
+            sandbox = replace(sandbox, network=True, read=(*sandbox.read, self.backend.folder))
+        if sandbox is not None:
+            places = (
+                self.throwaway.variables() if self.throwaway is not None and not self.inherit_home else {}
+            )
+            folder = self.throwaway.root if self.throwaway is not None else None
+            port = self.http.endpoint.port if self.http is not None else 0
+            cwd = cwd or self.here
+            start = Start(command, environment, own, places, cwd, folder, port, self.launcher)
+            confined = sandbox.confined(start)
+        if self.backend is not None:
+            plain = Confined((*self.launcher, *command), environment)
+            confined = self.backend.around(confined or plain, own)
+        return confined

@@ -1,0 +1,207 @@
+"""All hosts of the network, as one: what they are asked, and how they answer."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from mcp_conformance.backend.authority import Authority
+from mcp_conformance.backend.contact import Contact
+from mcp_conformance.backend.line import Caller, Line, take
+from mcp_conformance.backend.names import Names
+from mcp_conformance.backend.network import Network
+from mcp_conformance.backend.place import TRY, Place
+from mcp_conformance.backend.sickness import WELL, Sickness
+from mcp_conformance.backend.trust import replaced_files, trusting
+from mcp_conformance.sandbox.confined import Confined
+from mcp_conformance.sandbox.traffic import Traffic
+from mcp_conformance.transport.throwaway import ScratchFolder
+
+START = (
+    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "from mcp_conformance.backend.launch import main; main(sys.argv[1:])"
+)
+"""The program that starts `launch` without the user's modules."""
+TRY_SECONDS = 30
+
+
+class _Home:
+    """The authority that servers trust, and its files, which are deleted with it."""
+
+    def __init__(self) -> None:
+        self.authority = Authority()
+        folder = ScratchFolder("mcp-conformance-backend-")
+        weakref.finalize(self, folder.remove)
+        self.folder = folder.path
+        self.bundle, self.files = replaced_files(self.folder, self.authority.pem)
+
+
+class Backend:
+    """Every host that a server can reach: its API, and whatever else it asks.
+
+    It begins well, and is as `become` says for all servers that are started in it.  ``sicknesses`` are those
+    that the user chose.  ``finds`` tells whether a text has a credential of the user.  Raises `OSError` if
+    its files cannot be written.
+    """
+
+    def __init__(
+        self,
+        sicknesses: tuple[Sickness, ...] = (),
+        finds: Callable[[str], bool] = lambda _: False,
+        home: _Home | None = None,
+    ):
+        self.sicknesses = sicknesses
+        self._finds = finds
+        self._home = home or _Home()
+        self._authority = self._home.authority
+        self._names = Names()
+        self._networks: weakref.WeakSet[Network] = weakref.WeakSet()
+        self._contacts: list[Contact] = []
+        self._changed = threading.Condition()
+        self._sickness, self._epoch, self._number, self._is_held = WELL, 0, 0, False
+
+    def apart(self, finds: Callable[[str], bool]) -> Backend:
+        """Return another one, with hosts of its own, which servers trust as they do this one."""
+        return Backend(self.sicknesses, finds, self._home)
+
+    @property
+    def contacts(self) -> tuple[Contact, ...]:
+        """What was asked so far."""
+        with self._changed:
+            return tuple(self._contacts)
+
+    @property
+    def folder(self) -> Path:
+        """The folder with the files that a server needs to read."""
+        return self._home.folder
+
+    def describe(self) -> str:
+        """Return how it answers, in one line."""
+        names = ", ".join(one.name for one in self.sicknesses)
+        return "every host is this tool, nothing leaves this machine; " + (names or "it answers 200 with {}")
+
+    # How it answers ------------------------------------------------------------------------------
+
+    def become(self, sickness: Sickness, *, held: bool = False) -> None:
+        """Answer in another way from now on; what waits for an answer is broken off.
+
+        Held, it answers nothing until `release`.
+        """
+        with self._changed:
+            self._sickness, self._is_held, self._number = sickness, held, 0
+            self._epoch += 1
+            self._changed.notify_all()
+        for one in list(self._networks):
+            one.become(resolves=sickness.resolves, listens=sickness.listens)
+
+    def release(self) -> None:
+        """Answer what was held."""
+        with self._changed:
+            self._is_held = False
+            self._changed.notify_all()
+
+    def wait_for_contact(self, number: int, seconds: float) -> bool:
+        """Wait until so many contacts were made in all; return whether they were."""
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self._contacts) >= number, seconds)
+
+    @contextmanager
+    def untrusted(self) -> Iterator[None]:
+        """Show certificates of another authority meanwhile, which no server trusts."""
+        self._authority = Authority()
+        try:
+            yield
+        finally:
+            self._authority = self._home.authority
+
+    # The servers ---------------------------------------------------------------------------------
+
+    def around(self, confined: Confined, own: Mapping[str, str]) -> Confined:
+        """Return the command that starts a server in a network where each host is this one.
+
+        ``own`` are the variables that the user gives it.
+        """
+        ours, theirs = socket.socketpair()
+        tapped, tap = socket.socketpair()
+        with self._changed:
+            sickness = self._sickness
+        network = Network(
+            ours, self._names, self._serve, resolves=sickness.resolves, listens=sickness.listens
+        )
+        self._networks.add(network)
+        place = Place(theirs.fileno(), tap.fileno(), self._home.files)
+
+        def close() -> None:
+            for one in (theirs, tap):
+                one.close()
+            confined.close()
+
+        def end() -> None:
+            network.close()
+            with self._changed:
+                self._changed.notify_all()
+            confined.end()
+
+        return replace(
+            confined,
+            command=(*_launched(), place.to_json(), *confined.command),
+            environment=trusting(confined.environment, own, self._home.bundle),
+            traffic=Traffic(tapped),
+            files=(*confined.files, theirs.fileno(), tap.fileno()),
+            close=close,
+            on_end=end,
+        )
+
+    def _serve(self, connection: socket.socket, caller: Caller) -> None:
+        """Answer the request of one connection."""
+        connection, contact, target = take(connection, caller, self._authority, self._finds)
+        with self._changed:
+            epoch, sickness = self._epoch, self._sickness
+            contact = replace(contact, number=self._number)
+            self._number += bool(contact.method)
+            self._contacts.append(contact)
+            self._changed.notify_all()
+
+        def is_over() -> bool:
+            return self._epoch != epoch or caller.gone.is_set()
+
+        def wanted(seconds: float | None) -> bool:
+            with self._changed:
+                return not self._changed.wait_for(is_over, seconds)
+
+        line = Line(connection, contact, target, wanted, contact.number)
+        with suppress(OSError):
+            if contact.method and self._is_released(is_over):
+                sickness.answer(line)
+        line.end()
+
+    def _is_released(self, is_over: Callable[[], bool]) -> bool:
+        """Wait until answers are not held; return whether one is still wanted."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_held or is_over())
+            return not is_over()
+
+
+def _launched() -> tuple[str, ...]:
+    """Return the beginning of the command that starts the launcher."""
+    return (sys.executable, "-I", "-S", "-c", START, str(Path(__file__).parents[2]))
+
+
+@cache
+def obstacle() -> str:
+    """Return why no server can have a network of its own here; empty if one can."""
+    try:
+        done = subprocess.run(
+            (*_launched(), TRY), capture_output=True, text=True, timeout=TRY_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    return f"a process gets no network of its own here: {done.stdout}" if done.stdout else ""

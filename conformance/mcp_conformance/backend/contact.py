@@ -1,0 +1,55 @@
+"""What a server asked a host: never the value of a header, of a query, or of a part of a path."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+WORD = re.compile(r"(?:v\d{1,2}|[A-Za-z][A-Za-z_.-]{0,23})")
+"""Matches a part of a path that reads like a word of the API, not like somebody's id or key."""
+VALUE = "{}"
+"""What stands for a part of a path that may be a value."""
+MAX_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A request to a ``host``, or an attempt at one.
+
+    The ``path`` is without its values, of a query are the names.  ``sent`` is the size of the body in bytes.
+    ``has_credential`` says that a credential of the user is in it.  ``refusal`` is why a client broke TLS
+    off, and then there is no method.  ``number`` counts the requests under one condition, from 0.
+    """
+
+    host: str
+    port: int
+    method: str = ""
+    path: str = ""
+    sent: int = 0
+    is_encrypted: bool = False
+    has_credential: bool = False
+    refusal: str = ""
+    number: int = field(default=0, compare=False)
+
+    def __str__(self) -> str:
+        if not self.method:
+            return f"{self.where} ({self.refusal})"
+        size = f" ({self.sent} bytes)" if self.sent else ""
+        return f"{self.method} {self.where}{self.path}{size}"
+
+    @property
+    def where(self) -> str:
+        """The scheme and the host, as a URL has them."""
+        scheme, usual = ("https", 443) if self.is_encrypted else ("http", 80)
+        return f"{scheme}://{self.host}" + ("" if self.port == usual else f":{self.port}")
+
+
+def shape(target: str) -> str:
+    """Return the path of a request without its values, and the names in its query."""
+    place, _, query = target.partition("?")
+    path = "/".join(part if not part or WORD.fullmatch(part) else VALUE for part in place.split("/"))
+    names = [unquote(one.partition("=")[0]) for one in query.split("&") if one]
+    shown = [one if WORD.fullmatch(one) else VALUE for one in names]
+    whole = path + (f"?{'&'.join(dict.fromkeys(shown))}" if shown else "")
+    return whole if len(whole) <= MAX_SHOWN else whole[: MAX_SHOWN - 3] + "..."

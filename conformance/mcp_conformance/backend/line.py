@@ -1,0 +1,153 @@
+"""One connection of a server with a host that this process is: TLS, the request, and the answer."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import h11
+
+from mcp_conformance.backend.authority import Authority
+from mcp_conformance.backend.contact import Contact, shape
+
+TLS_HANDSHAKE = b"\x16"
+"""The first byte of a client that speaks TLS."""
+READ_SECONDS = 30.0
+"""How long a client may take for its request.  Not measured: one that is slower has gone."""
+READ_BYTES = 65_536
+AT_ONCE = struct.pack("ii", 1, 0)
+"""The option with which a connection is reset when it is closed."""
+
+
+@dataclass
+class Line:
+    """A connection with a request to answer, a `Wire`."""
+
+    connection: socket.socket
+    contact: Contact
+    target: str
+    wanted: Callable[[float | None], bool]
+    number: int = 0
+    is_reset: bool = field(default=False)
+    origin: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.origin = self.contact.where
+
+    def send(self, data: bytes) -> None:
+        """Send bytes.  Raises `OSError`."""
+        self.connection.sendall(data)
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait; return whether the answer is still wanted."""
+        return self.wanted(seconds)
+
+    def reset(self) -> None:
+        """End the connection in disorder."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+        self.is_reset = True
+
+    def end(self) -> None:
+        """Close the connection; in order, the other side has read everything first."""
+        with suppress(OSError):
+            if not self.is_reset:
+                self.connection.settimeout(1.0)
+                if isinstance(self.connection, ssl.SSLSocket):
+                    self.connection.unwrap()
+                self.connection.shutdown(socket.SHUT_WR)
+        self.connection.close()
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A client that has connected: the host that it means, as far as its address tells, and the port.
+
+    ``gone`` is set once its process has ended.
+    """
+
+    host: str
+    port: int
+    gone: threading.Event
+
+
+def take(
+    connection: socket.socket, caller: Caller, authority: Authority, finds: Callable[[str], bool]
+) -> tuple[socket.socket, Contact, str]:
+    """Read a request; return the connection, in TLS if that is spoken, the contact, and the target.
+
+    The contact has no method if no request came.  ``finds`` tells whether a text has a credential.
+    """
+    connection.settimeout(READ_SECONDS)
+    names, is_encrypted, refusal = [caller.host], False, ""
+    try:
+        is_encrypted = connection.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE
+        if is_encrypted:
+            connection = secure = _encrypted(connection, caller, authority, names)
+            secure.do_handshake()
+        request, body = _request(connection)
+    except ssl.SSLError as error:
+        refusal = (error.reason or "TLS failed").lower().replace("_", " ")
+    except (OSError, h11.RemoteProtocolError) as error:
+        refusal = f"no request: {error}" if str(error) else "no request"
+    if refusal:
+        return connection, Contact(names[-1], caller.port, is_encrypted=is_encrypted, refusal=refusal), ""
+    host = next((text.decode("latin-1") for name, text in request.headers if name == b"host"), "")
+    target = request.target.decode("latin-1")
+    texts = (
+        target,
+        *(text.decode("latin-1") for _, text in request.headers),
+        body.decode("utf-8", "replace"),
+    )
+    contact = Contact(
+        names[-1] if is_encrypted else _without_port(host) or caller.host,
+        caller.port,
+        request.method.decode("latin-1"),
+        shape(target),
+        len(body),
+        is_encrypted,
+        any(map(finds, texts)),
+    )
+    return connection, contact, target
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name.strip("[]") if colon and port.isdecimal() else host.strip("[]")
+
+
+def _encrypted(
+    connection: socket.socket, caller: Caller, authority: Authority, names: list[str]
+) -> ssl.SSLSocket:
+    """Return the connection in TLS before its handshake, which adds the host that the client names."""
+
+    def choose(chosen: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: ssl.SSLContext) -> None:
+        if name:
+            names.append(name.lower())
+        chosen.context = authority.context(names[-1] if names else caller.host)
+
+    return authority.choosing(choose).wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+
+
+def _request(connection: socket.socket) -> tuple[h11.Request, bytes]:
+    """Read a request and its body.  Raises `OSError` and `h11.RemoteProtocolError`."""
+    protocol, found, body = h11.Connection(h11.SERVER), None, bytearray()
+    while True:
+        event = protocol.next_event()
+        if event is h11.NEED_DATA:
+            if protocol.they_are_waiting_for_100_continue:
+                continuing = h11.InformationalResponse(status_code=100, headers=[])
+                connection.sendall(protocol.send(continuing) or b"")
+            protocol.receive_data(connection.recv(READ_BYTES))
+        elif isinstance(event, h11.Request):
+            found = event
+        elif isinstance(event, h11.Data):
+            body += event.data
+        elif isinstance(event, h11.EndOfMessage) and found is not None:
+            return found, bytes(body)
+        else:
+            raise h11.RemoteProtocolError("the connection was closed")

@@ -1,0 +1,26 @@
+"""The surroundings of a server in a network of its own, as the launcher is told them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+
+TRY = "--try"
+"""What the launcher takes in place of surroundings: to report what does not work here."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The surroundings of a server.
+
+    ``channel`` is the number of the open file by which its sockets are handed over, ``tap`` of that by which
+    its packets are.  ``files`` are the paths of the system that others stand for.
+    """
+
+    channel: int
+    tap: int
+    files: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self))

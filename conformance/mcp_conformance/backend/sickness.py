@@ -1,0 +1,160 @@
+"""What an API does when it is sick: small functions over a connection that has a request to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Protocol
+
+JSON, HTML = "application/json", "text/html"
+RETRY_SECONDS = 2
+"""What ``Retry-After`` says: long enough to be seen, short enough to be waited for."""
+DRIP_SECONDS = 1.0
+PAGE = b"<!DOCTYPE html><html><head><title>Error</title></head><body><h1>Error</h1></body></html>"
+SAID = b'{"error":{"code":"unavailable","message":"The service is unavailable."}}'
+CUT = b'{"results":[{"id":1,"title":"A res'
+LARGE_BYTES = 50_000_000
+LARGE_PART = b'"' + b"x" * 65_533 + b'",'
+
+
+class Wire(Protocol):
+    """A connection with a request to answer: its ``target``, and its ``number`` under this condition.
+
+    ``origin`` is the scheme and the host of its URL.
+    """
+
+    origin: str
+    target: str
+    number: int
+
+    def send(self, data: bytes) -> None:
+        """Send bytes."""
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait, without end for None; return whether the answer is still wanted."""
+
+    def reset(self) -> None:
+        """End the connection in disorder."""
+
+
+Answer = Callable[[Wire], None]
+
+
+@dataclass(frozen=True)
+class Sickness:
+    """A sickness of an API: what the user calls it, and what it does, in words.
+
+    ``is_failure`` says that the request cannot have been answered: there is nothing that a tool could take
+    for an answer.  ``resolves`` says that names exist, ``listens`` that connections are taken.
+    """
+
+    name: str
+    says: str
+    answer: Answer
+    is_failure: bool = False
+    resolves: bool = True
+    listens: bool = True
+
+
+def respond(status: int, body: bytes = b"{}", kind: str = JSON, **headers: str) -> Answer:
+    """Return the function that answers with a response of HTTP; ``Retry_After`` is the header Retry-After."""
+    named = {name.replace("_", "-"): text for name, text in headers.items()}
+
+    def answer(wire: Wire) -> None:
+        wire.send(head(status, kind, len(body), named) + body)
+
+    return answer
+
+
+def head(status: int, kind: str, size: int, headers: dict[str, str] | None = None) -> bytes:
+    """Return the head of a response."""
+    lines = [
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+        f"Content-Type: {kind}",
+        f"Content-Length: {size}",
+        "Connection: close",
+        *(f"{name}: {text}" for name, text in (headers or {}).items()),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def redirect(wire: Wire) -> None:
+    """Send the client back to where it is."""
+    respond(302, b"", Location=f"{wire.origin}{wire.target}")(wire)
+
+
+def silence(wire: Wire) -> None:
+    """Answer nothing."""
+    wire.wait(None)
+
+
+def drip(wire: Wire) -> None:
+    """Answer with one byte a second."""
+    for byte in head(200, JSON, len(SAID)) + SAID:
+        if not wire.wait(DRIP_SECONDS):
+            return
+        wire.send(bytes([byte]))
+
+
+def reset(wire: Wire) -> None:
+    """End the connection before the answer."""
+    wire.reset()
+
+
+def break_off(wire: Wire) -> None:
+    """End the connection in the middle of the answer."""
+    wire.send(head(200, JSON, 10 * len(CUT)) + CUT)
+    wire.reset()
+
+
+def flood(wire: Wire) -> None:
+    """Answer with far more than was asked for."""
+    parts = LARGE_BYTES // len(LARGE_PART)
+    end = b'""]'
+    wire.send(head(200, JSON, 1 + parts * len(LARGE_PART) + len(end)) + b"[")
+    for _ in range(parts):
+        if not wire.wait(0):
+            return
+        wire.send(LARGE_PART)
+    wire.send(end)
+
+
+def first(sick: Answer, then: Answer) -> Answer:
+    """Return the function that answers the first request in one way, and the others in another."""
+
+    def answer(wire: Wire) -> None:
+        (then if wire.number else sick)(wire)
+
+    return answer
+
+
+WELL = Sickness("well", "answers 200 with {}", respond(200))
+UNAVAILABLE = respond(503, SAID)
+SICKNESSES = (
+    Sickness("503", "answers 503 with JSON", UNAVAILABLE, is_failure=True),
+    Sickness("503-html", "answers 503 with HTML", respond(503, PAGE, HTML), is_failure=True),
+    Sickness("503-empty", "answers 503 without a body", respond(503, b""), is_failure=True),
+    Sickness("500", "answers 500 with JSON", respond(500, SAID), is_failure=True),
+    Sickness("429", "answers 429 with Retry-After", respond(429, SAID, Retry_After=str(RETRY_SECONDS))),
+    Sickness("401", "answers 401", respond(401, SAID, WWW_Authenticate="Bearer")),
+    Sickness("403", "answers 403", respond(403, SAID)),
+    Sickness("404", "answers 404", respond(404, SAID)),
+    Sickness("object", "answers 200 with {}", respond(200)),
+    Sickness("array", "answers 200 with []", respond(200, b"[]")),
+    Sickness("null", "answers 200 with null", respond(200, b"null")),
+    Sickness("cut", "answers 200 with JSON that ends in the middle", respond(200, CUT)),
+    Sickness("html", "answers 200 with HTML", respond(200, PAGE, HTML)),
+    Sickness("text", "answers 200 with JSON as text/plain", respond(200, SAID, "text/plain")),
+    Sickness("redirect", "redirects to the same URL without end", redirect),
+    Sickness("large", "answers 200 with 50 MB", flood),
+    Sickness("silent", "never answers", silence),
+    Sickness("slow", "answers one byte a second", drip),
+    Sickness("reset", "resets the connection before it answers", reset, is_failure=True),
+    Sickness("broken", "resets the connection in the middle of its answer", break_off, is_failure=True),
+    Sickness("refused", "refuses connections", reset, is_failure=True, listens=False),
+    Sickness("no-name", "has no address", reset, is_failure=True, resolves=False),
+    Sickness("once", "answers 503 once, then well", first(UNAVAILABLE, respond(200))),
+)
+"""All sicknesses, by what the user calls them."""
+BY_NAME = {one.name: one for one in SICKNESSES}

@@ -1,0 +1,61 @@
+"""Servers in a network in which the tests are every host."""
+
+import os
+import sys
+from contextlib import contextmanager
+from importlib import import_module
+
+import pytest
+
+from mcp_conformance.sandbox.confined import Confined
+from mcp_conformance.transport.process import Process
+
+ASKER = """
+import sys, urllib.request
+for line in sys.stdin:
+    kind, _, url = line.strip().partition(" ")
+    try:
+        asked = urllib.request.Request(url, b"body" if kind == "POST" else None, {"X-Key": "key-of-ours"})
+        with urllib.request.urlopen(asked, timeout=20) as answer:
+            print(answer.status, answer.read().decode()[:40], flush=True)
+    except Exception as error:
+        reason = getattr(error, "reason", None)
+        shown = reason if isinstance(reason, Exception) else error
+        print(type(shown).__name__, getattr(error, "code", ""), flush=True)
+"""
+"""A program that sends the requests that it reads."""
+
+
+def require_network():
+    """Skip the test where a process gets no network of its own."""
+    if sys.platform != "linux":
+        pytest.skip("networks of one's own need Linux")
+    pytest.importorskip("trustme")
+    if reason := import_module("mcp_conformance.backend.backend").obstacle():
+        pytest.skip(reason)
+
+
+class Program:
+    """A running program: a call hands it a line, and returns the line that it writes."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def __call__(self, line):
+        self.process.write(f"{line}\n".encode())
+        came = self.process.read(30)
+        assert came is not None
+        assert isinstance(came[1], bytes), self.process.stderr
+        return came[1].decode().strip()
+
+
+@contextmanager
+def program(backend, text=ASKER, own=()):
+    """Give a program that runs in the network."""
+    confined = backend.around(Confined((sys.executable, "-c", text), os.environ), dict(own))
+    process = Process(("program",), confined=confined)
+
+    try:
+        yield Program(process)
+    finally:
+        process.stop()
