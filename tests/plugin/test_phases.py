@@ -34,7 +34,6 @@ def test_a_run_reports_its_phases(workers, tmp_path):
     facts = json.loads(report.read_text())["run"]
     assert {PROBE, COLLECTION, MAIN} <= facts["phases"].keys()
     assert all(0 <= one["waiting"] <= one["seconds"] for one in facts["phases"].values())
-    assert facts["phases"][PROBE]["waiting"] > 0
     if not workers:
         assert sum(one["seconds"] for one in facts["phases"].values()) <= facts["seconds"] + 0.1
     assert facts["processes"] == sum(sum(one.values()) for one in facts["starts"].values())
