@@ -95,8 +95,8 @@ COMMANDS = {
     "own-test": ((*PYTEST, "test_own.py", "--conformance-call=all"), True),
 }
 """The commands, and whether the server is an option."""
-KILLED = ("run", "xdist")
-"""The commands that a push kills too: what ends the processes of a killed run is the same in all."""
+PUSHED = {"run": (signal.SIGTERM, signal.SIGKILL), "soak": (signal.SIGTERM,), "xdist": (signal.SIGTERM,)}
+"""What a push sends: what ends the processes of a killed run is the same in all."""
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ KILLED = ("run", "xdist")
             *COMMANDS[name],
             number,
             id=f"{name}-{number.name}",
-            marks=[nightly] if number == signal.SIGKILL and name not in KILLED else [],
+            marks=[] if number in PUSHED.get(name, ()) else [nightly],
         )
         for name in COMMANDS
         for number in (signal.SIGTERM, signal.SIGKILL)

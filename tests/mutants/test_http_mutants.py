@@ -35,7 +35,7 @@ NOT_OVER_HTTP = {
 """Mutants of messages whose fault does not show over HTTP, and why."""
 
 
-HTTP_SHARE, MESSAGES_SHARE = 24, 3
+HTTP_SHARE, MESSAGES_SHARE = 48, 3
 ALONE = ("http_auth", "http_sse24")
 """The families of mutants that run under the checks of their own suite alone."""
 

@@ -1,4 +1,4 @@
-"""One mutant of each fourth family, and those that need a process, are found on processes.
+"""One mutant of each eighth family, and some that need a process, are found on processes.
 
 With ``MUTANTS=processes`` all mutants are.
 """

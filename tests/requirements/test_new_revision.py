@@ -13,6 +13,7 @@ from mcp_conformance.requirements.catalogue import all_requirements, requirement
 from mcp_conformance.verdicts import Blocked, Finding, outcome_of
 from mcp_conformance_fixtures.stateless import VERSION
 from support.new_revision import NEXT, PACKAGES, PLACES, ROOT, SCHEMA, copy_with_next, run_copy
+from support.nightly import nightly
 
 HOLD = [row.id for row in all_requirements().values() if row.holds_in(KNOWN[-1])]
 
@@ -59,6 +60,7 @@ def test_the_reference_server_passes_in_it(tree):
     assert int(re.search(r"(\d+) passed", output)[1]) > 500
 
 
+@nightly
 def test_a_rule_that_nobody_has_read_against_it_informs_only_and_says_so(tree):
     mutant = server(tree, "mcp_conformance_fixtures.mutants", "the_versions_are_a_string")
     words = ("run", "--select", "discover", "--fuzz", "none", "--revision")
@@ -71,6 +73,7 @@ def test_a_rule_that_nobody_has_read_against_it_informs_only_and_says_so(tree):
     assert run_copy(tree, *words, requirement("discover.supported-versions").reviewed, *mutant)[0] == 1
 
 
+@nightly
 def test_a_soak_says_so_too(tree):
     mutant = server(tree, "mcp_conformance_fixtures.mutants", "a_result_has_no_content")
     status, output = run_copy(tree, "soak", "--for", "1s", "--revision", NEXT, *mutant)
@@ -96,6 +99,7 @@ def test_a_rule_counts_once_its_family_was_read_against_it(tmp_path):
     assert "FAILED discover.supported-versions" in output
 
 
+@nightly
 def test_a_server_of_the_revision_before_is_tested_in_that(tree):
     stateless = server(tree, "mcp_conformance_fixtures.stateless")
     status, output = run_copy(tree, "run", "--fuzz", "none", *stateless)

@@ -1,6 +1,7 @@
 """The runs that prove the mutants: which mutant, in which revision, under which checks, and the expectation.
 
-A push runs one mutant in memory for each set of rules that mutants break.
+A push runs one mutant in memory for each set of rules that mutants break, and one in three of those that
+need a process.
 ``MUTANTS=whole`` runs every mutant in memory under the whole suite, in each era in which its rules hold, and
 every mutant of HTTP in each era;
 ``MUTANTS=processes`` runs every mutant on processes too (`tox -e mutants` does both).
@@ -25,13 +26,15 @@ from support.bench import reference_contract, run_checks
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
-FAMILIES_STEP = 4
+FAMILIES_STEP = 8
 """One of so many families has a mutant on a process in each push; in memory all have theirs."""
-WHOLE_SHARE = 180
+PROCESS_SHARE = 3
+"""One of so many of the mutants that need a process has one in each push."""
+WHOLE_SHARE = 360
 """One of so many mutants runs under the whole suite by default."""
 NEED_TRAFFIC = {"jsonrpc.response-id-echo", "errors.missing-client-capability"}
 """The rules of checks that judge what other checks exchange: that check exchanges the most."""
-SEES_ALL_SHARE = 6
+SEES_ALL_SHARE = 18
 """One of so many runs under the check that judges every message: it took 44% of the mutants' CPU time."""
 PROPOSES_ALL = "lifecycle.initialize.version-echo"
 """The rule that needs all revisions to be proposed, as only a thorough run does."""
@@ -193,12 +196,14 @@ def first_of_each(some):
 
 
 def on_processes():
-    """Return the runs of mutants that need a process and of one of each fourth family, or of all."""
+    """Return the runs of some mutants that need a process and of one of each eighth family, or of all."""
     chosen = {}
-    families = sorted({one.family for one in all_mutants()})[::FAMILIES_STEP]
+    families = sorted({one.family for one in all_mutants()})[:: 1 if WHOLE else FAMILIES_STEP]
     for one in all_mutants():
-        if ON_PROCESSES or one.needs_process or (one.family in families and one.family not in chosen):
-            chosen[one.name if ON_PROCESSES or one.needs_process else one.family] = one
+        if ON_PROCESSES or (one.needs_process and is_in_share(one, PROCESS_SHARE)):
+            chosen[one.name] = one
+        elif not one.needs_process and one.family in families and one.family not in chosen:
+            chosen[one.family] = one
     return [MutantRun(one, revision_of(one), one.family == IN_PASSING) for one in chosen.values()]
 
 

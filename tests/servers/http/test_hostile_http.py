@@ -8,6 +8,7 @@ import time
 import pytest
 
 from mcp_conformance.cli.main import main
+from support.nightly import some_of
 from support.raw_server import RawServer
 
 ID = re.compile(rb'"id":("[^"]*"|\d+)')
@@ -89,14 +90,14 @@ def run():
     assert [one.name for one in threading.enumerate() if "_work" in one.name] == []
 
 
-@pytest.mark.parametrize("name", AT_ONCE)
+@pytest.mark.parametrize("name", some_of(AT_ONCE, 3))
 def test_a_server_that_never_opens_did_not_start(name, run):
     status, seconds = run(AT_ONCE[name])
     assert status == 6
     assert seconds < LIMIT_SECONDS
 
 
-@pytest.mark.parametrize("name", LATER)
+@pytest.mark.parametrize("name", some_of(LATER, 3))
 def test_a_server_that_opens_and_goes_wrong_does_not_conform(name, run):
     status, seconds = run(lambda connection, request: opened(request) or LATER[name](connection, request))
     assert status == 1

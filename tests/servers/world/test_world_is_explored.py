@@ -17,6 +17,7 @@ from mcp_conformance_fixtures.world.tools import TOOLS
 from support import run_suite
 from support.bench import checks_of, leave_out_shrinking
 from support.found_values import breaches, writing_tools
+from support.nightly import some_of
 from support.world import REVISION, WHOLE, Seen, bench_on, furnished, settings_on
 
 SEEDS = range(10)
@@ -24,6 +25,12 @@ MODERN = "2026-07-28"
 WORD = "quillfeather"
 EXAMPLES = 50
 """As many values as a quick run makes."""
+
+
+IN_MEMORY = FAULTS.keys() - {"reading_a_number_changes_the_list_of_folders"}
+"""The faults that are found where processes share nothing; an effect is seen in the reads of two of them."""
+EVERY_FAULT = [*((name, True) for name in FAULTS), *((name, False) for name in sorted(IN_MEMORY))]
+"""The faults, and whether the server keeps its notes on the disk."""
 
 
 @pytest.fixture
@@ -95,13 +102,10 @@ def test_every_tool_is_exercised_where_something_was_there(throwaway, existing, 
     bench.server.close()
 
 
-IN_MEMORY = FAULTS.keys() - {"reading_a_number_changes_the_list_of_folders"}
-"""The faults that are found where processes share nothing; an effect is seen in the reads of two of them."""
-
-
 @pytest.mark.parametrize("seed", SEEDS if WHOLE else SEEDS[:1])
 @pytest.mark.parametrize(
-    ("name", "disk"), [*((name, True) for name in FAULTS), *((name, False) for name in sorted(IN_MEMORY))]
+    ("name", "disk"),
+    EVERY_FAULT if WHOLE else some_of(EVERY_FAULT, 4),
 )
 def test_a_fault_is_found_that_only_working_arguments_reach(throwaway, monkeypatch, name, seed, disk):
     leave_out_shrinking(monkeypatch)
