@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from mcp_conformance.client.listing import fetch_list
 from mcp_conformance.client.message_log import (
     CUT,
     LINE_COST,
@@ -23,6 +24,7 @@ from mcp_conformance.client.message_log import (
     weight,
 )
 from mcp_conformance.client.reply import Silence
+from mcp_conformance.client.session import Session
 from mcp_conformance.expect import require_answer
 from mcp_conformance.protocol.jsonrpc import MAX_ITEMS, Line, decode
 from mcp_conformance.target.probe import probe
@@ -31,7 +33,9 @@ from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.interface import HEAD, Overlong
 from mcp_conformance.transport.process import Splitter
 from mcp_conformance.verdicts import Blocked
+from mcp_conformance_fixtures.reference import SILENCE
 from support import awkward, run_suite
+from support.in_memory import MemorySettings, VirtualClock, mutated
 
 SERVER = awkward("bare_minimum")
 SLOW = "the checks took"
@@ -219,3 +223,22 @@ def test_a_silence_is_reported_each_time():
     with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
         silent = Blocked("no answer", fault=Silence(1.0))
         assert [server.causes.is_repeated(silent) for _ in range(2)] == [False, False]
+
+
+def next_page_in_a_while(server, request, reply):
+    """Answer each page of a list after 20 s, with a cursor to the next."""
+    if isinstance(request, dict) and request.get("method") == "tools/list":
+        server.pages = getattr(server, "pages", 0) + 1
+        result = {"tools": [], "nextCursor": f"page {server.pages}"}
+        server.schedule(20.0, lambda: server.send({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+        return SILENCE
+    return None
+
+
+def test_a_list_of_slow_pages_is_given_up_after_the_time_of_ten_answers():
+    settings = MemorySettings(("in-memory",), serve=mutated(next_page_in_a_while), clock=VirtualClock())
+    session = Session(settings.start(), timeout=30.0)
+    session.open()
+    listing = fetch_list(session, "tools/list", "tools")
+    assert listing.failure == "tools/list has a nextCursor still, after 16 pages in 300 s"
+    assert not listing.never_ends

@@ -16,7 +16,7 @@ from mcp_conformance.doctor.observations import AttemptResult, Observations
 from mcp_conformance.doctor.program import Program, find_program
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.transport.credentials import Secret, is_secret_name
+from mcp_conformance.transport.credentials import Secret, is_withheld
 from mcp_conformance.transport.redaction import Redaction
 from support import REFERENCE, forked, script
 
@@ -37,7 +37,7 @@ def broken_server(name):
 def examine(tmp_path, monkeypatch):
     """Run the doctor in a directory; the function returns its exit status and its output."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
-    for name in filter(is_secret_name, list(os.environ)):
+    for name in [name for name, text in os.environ.items() if is_withheld(name, text)]:
         monkeypatch.delenv(name)
     return lambda *words, cwd=tmp_path: forked(["doctor", *words], cwd, 100)
 

@@ -230,7 +230,8 @@ class BurstRecorder:
             settings=chosen,
             declares=lambda *_: True,
             listed=lambda _: [],
-            run=SimpleNamespace(fuzz_seconds=60.0),
+            run=SimpleNamespace(fuzz_seconds=lambda _: 60.0),
+            clock=None,
         )
         self.bursts, self.next_id = [], itertools.count(1).__next__
         self.liveness, self.request = PING, request_line

@@ -189,3 +189,41 @@ def test_pytest_writes_no_credential(tmp_path):
     _, output = forked([*ours, *words, *in_reports(tmp_path)[-2:]], tmp_path, 240, env, program="pytest")
     assert "conformance" in output
     assert shown(tmp_path, [output], [tmp_path / "env"]) == []
+
+
+@nightly
+@pytest.mark.parametrize("seed", range(2))
+def test_a_survey_writes_no_credential(seed, tmp_path):
+    """Credentials of any text, in each place of a target and in the options for all."""
+    random = Random(seed)
+    named, plain, word, option, header, of_all, password = (
+        any_text(random, more) for more in (OTHERS, OTHERS, "", "", "", OTHERS, "")
+    )
+    about = {
+        "name": "telling",
+        "command": [sys.executable, script("telling_server"), f"--token={word}"],
+        "env": {"TELL_DB_PASS": named, "TELL_OTHER": plain},
+        "options": ["--env", f"TELL_OPTION={option}", "--call", "all"],
+        "setup": [f"true {shlex.quote(f'--password={password}')}"],
+    }
+    missing = {**about, "name": "missing", "command": ["no-such-program", f"--token={word}"]}
+    remote = {
+        "name": "remote",
+        "url": f"https://me:{quote(password, safe='')}@localhost/mcp",
+        "options": ["--header", f"X-Key: {header}"],
+    }
+    targets = tmp_path / "targets.jsonl"
+    targets.write_text("".join(json.dumps(one) + "\n" for one in (about, missing, remote)))
+    results, site = str(tmp_path / "results"), str(tmp_path / "site")
+    how = ["--workers", "1", "--results", results, "--installations", str(tmp_path / "installed")]
+    for_all = ["--", "--env", f"TELL_OF_ALL={of_all}", "--timeout", "5"]
+    outputs = [forked(["survey", "run", str(targets), *how, *for_all], tmp_path, 500)[1]]
+    outputs += [
+        forked(["survey", *words], tmp_path, 60)[1]
+        for words in (["site", results, site], ["table", results], ["diff", results, results])
+    ]
+    secrets = [(one, True) for one in (named, word, header, password)]
+    secrets += [(one, False) for one in (plain, option, of_all)]
+    assert shown(tmp_path, outputs, [targets], secrets) == []
+    (result,) = Path(results).glob("*/telling-*.json")
+    assert json.loads(result.read_text())["findings"], outputs[0]

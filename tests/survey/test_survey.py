@@ -18,6 +18,7 @@ from mcp_conformance.survey.store import Store
 from mcp_conformance.survey.targets import Target
 from support.nightly import nightly
 from support.running import forked
+from support.survey_results import made_result
 
 OPTIONS = ("--select", "ping", "--select", "tools.def.title-string", "--fuzz", "none", "--timeout", "5")
 
@@ -112,6 +113,38 @@ def test_a_result_that_cannot_be_written_is_a_problem(client, tmp_path):
     (tmp_path / "results").write_text("a file in place of the folder", encoding="utf-8")
     done = survey(client, [DEAD], how, lambda *_: None)
     assert [problem.partition(":")[0] for problem in done.problems] == ["dead"]
+
+
+SECRET = "s3cret-value-of-8"
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"command": ("run", f"--token={SECRET}")},
+        {"arguments": ("--api-key", SECRET)},
+        {"env": {"ACME": SECRET}},
+        {"options": ("--env", f"ACME={SECRET}")},
+        {"options": (f"--env=ACME={SECRET}",)},
+        {"options": ("--header", f"X-Acme: {SECRET}")},
+        {"setup": (f"login --password={SECRET}",)},
+        {"setup": (f"login --password={SECRET} 'without end",)},
+        {"url": f"https://me:{SECRET}@localhost/mcp?page=2"},
+    ],
+    ids=str,
+)
+def test_a_result_has_no_credential_of_its_target(members):
+    target = Target("acme", **members)
+    result = made_result(target=target, diagnosis=f"cannot log in with {SECRET}")
+    assert SECRET not in result.shown.to_json()
+    assert SECRET not in repr([target, Plan(Path(), "")])
+
+
+def test_a_result_has_no_credential_of_the_options_for_all():
+    options = ("--env", f"ACME={SECRET}", "--timeout", "5")
+    shown = made_result(options=options, diagnosis=f"cannot log in with {SECRET}").shown
+    assert shown.options == ("--env", "ACME=***", "--timeout", "5")
+    assert shown.diagnosis == "cannot log in with ***"
 
 
 def test_the_command_says_what_is_wrong_in_a_line(tmp_path):

@@ -111,7 +111,8 @@ def test_no_part_of_a_credential_is_shown(command, environment, headers, text):
     [
         ("DEBUG", "1"), ("DEBUG", "true"), ("NODE_ENV", "production"), ("PORT", "8080"), ("LEVEL", "verbose"),
         ("API_AUTH", "oauth"), ("HOME", "/home/somebody"), ("ROOT", "/usr/bin"), ("TIMEOUT", "30000"),
-        ("REGION", "europe"), ("DB_DSN", "sqlite:////x/t.db"),
+        ("REGION", "europe"), ("DB_DSN", "sqlite:////x/t.db"), ("CREDENTIALS_FILE", __file__),
+        ("AUTHOR", "a b"), ("MAX_TOKENS", "100000"),
     ],
 )  # fmt: skip
 def test_common_values_are_no_credentials(name, text):
@@ -130,7 +131,7 @@ def test_names_of_credentials(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["PATH", "KEYBOARD", "COMPASS", "PWD", "OLDPWD", "SSL_CERT_FILE", "PYTHONPATH"]
+    "name", ["PATH", "KEYBOARD", "COMPASS", "PWD", "OLDPWD", "SSL_CERT_FILE", "PYTHONPATH", "max-tokens"]
 )
 def test_names_that_are_not_of_credentials(name):
     assert not is_secret_name(name)

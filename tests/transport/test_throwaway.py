@@ -114,16 +114,73 @@ def test_importable_changes_the_path_of_python_modules_only(tmp_path):
     }
 
 
-def test_without_secrets_removes_common_names_of_secrets():
-    secrets = [
-        "AWS_SECRET_ACCESS_KEY",
-        "OPENAI_API_KEY",
-        "npm_config__authToken",
-        "DB_PASSWORD",
-        "SSH_AUTH_SOCK",
-    ]
-    harmless = ["PATH", "LANG", "VIRTUAL_ENV", "CI", "KEYBOARD", "PYTHONPATH"]
-    assert list(without_secrets(dict.fromkeys([*secrets, *harmless], "x"))) == harmless
+WITHHELD = {
+    "AWS_SECRET_ACCESS_KEY": "x",
+    "OPENAI_API_KEY": "x",
+    "OPENAI_KEY_2": "x",
+    "BILLSKEY": "x",
+    "npm_config__authToken": "x",
+    "githubToken": "x",
+    "DB_PASSWORD": "x",
+    "PGPASS": "x",
+    "SMTP_PASS": "x",
+    "DBPass": "x",
+    "SSH_KEY_PASSPHRASE": "x",
+    "GITLAB_PAT": "x",
+    "MYSQL_PWD": "x",
+    "SENTRY_DSN": "x",
+    "SSH_AUTH_SOCK": "x",
+    "OAuth2ClientSecret": "x",
+    "AzureWebJobsConnectionString": "x",
+    "SQL_CONN_STR": "x",
+    "DB_CREDS": "x",
+    "KUBECONFIG": "x",
+    "PGPASSFILE": "x",
+    "DATABASE_URL": "postgres://localhost/x",
+    "databaseUrl": "x",
+    "REDIS_URL": "redis://localhost:6379",
+    "REDIS_TLS_URL": "x",
+    "MONGODB_URI": "mongodb://localhost",
+    "SQLALCHEMY_DATABASE_URI": "x",
+    "CELERY_BROKER_URL": "x",
+    "ACME": "https://me:some-word@localhost/x",
+    "ACME_2": "https://ghp-some-word@localhost/x",
+    "HTTPS_PROXY": "http://me:some-word@proxy:3128",
+    "ACME_3": "Server=h;User Id=sa;Password=some-word;",
+    "ACME_4": '{"private_key": "some-word"}',
+    "ACME_5": "https://localhost/x?api_key=some-word",
+    "ACME_6": "ghp_0123456789abcdefghij",
+}
+GIVEN = {
+    "PATH": "/opt/npm-global-folder-of-mine:/nowhere",
+    "LANG": "C",
+    "VIRTUAL_ENV": "x",
+    "CI": "true",
+    "KEYBOARD": "x",
+    "MONKEY": "x",
+    "MONKEY_PATCH": "x",
+    "HOTKEYS": "x",
+    "COMPASS": "x",
+    "BYPASS": "x",
+    "PATTERN": "x",
+    "SPIN": "x",
+    "PWD": "/x",
+    "OLDPWD": "/x",
+    "PYTHONPATH": "x",
+    "GIT_AUTHOR_NAME": "x",
+    "AUTHORS": "x",
+    "TOKENIZERS_PARALLELISM": "false",
+    "MAX_TOKENS": "4096",
+    "ACME_URL": "https://localhost/x?page=2",
+    "HTTP_PROXY": "http://proxy:3128",
+    "GIT_REMOTE": "ssh://git@localhost/x",
+    "LS_COLORS": "di=01;34:*.key=01;31:*.pem=00;32",
+    "SETTINGS": '{"colour": "green"}',
+}
+
+
+def test_a_server_gets_no_variables_with_credentials():
+    assert list(without_secrets({**WITHHELD, **GIVEN})) == list(GIVEN)
 
 
 def test_the_folder_is_removed():

@@ -17,6 +17,9 @@ from mcp_conformance.protocol.methods import IDENTIFIERS
 from mcp_conformance.protocol.value import Value, members
 
 MAX_PAGES = 1000
+# Not measured: 300 s by default; a list of the largest registries has some hundred pages of milliseconds.
+MAX_LIST_TIMEOUTS = 10
+"""A list may take so many times as long as one answer may."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Listing:
     """A list fetched page by page.
 
     ``replies`` has one reply a page.  ``failure`` says why the list could not be fetched to its end: a page
-    that is not a result, a cursor that came twice, more than `MAX_PAGES` pages; it is empty if it could.
+    that is not a result, a cursor that came twice, more than `MAX_PAGES` pages, too much time; it is empty if
+    it could.
     """
 
     method: str
@@ -117,6 +121,7 @@ def fetch_list(session: Session, method: str, member: str) -> Listing:
     cursors: set[str] = set()
     params: Any = NO_PARAMS
     size = 0
+    until = session.clock.monotonic() + MAX_LIST_TIMEOUTS * session.timeout
     while len(replies) < MAX_PAGES and size < FLOOD_BYTES:
         reply = session.request(method, params)
         size += len(reply.line.raw) if reply.line is not None else 0
@@ -130,6 +135,10 @@ def fetch_list(session: Session, method: str, member: str) -> Listing:
         if cursor.json in cursors:
             failure = f"{method} never ends: cursor {show(cursor.json, 60)} came again on page {len(replies)}"
             return Listing(method, member, tuple(replies), failure, never_ends=True)
+        if session.clock.monotonic() > until:
+            seconds = f"{MAX_LIST_TIMEOUTS * session.timeout:g} s"
+            failure = f"{method} has a nextCursor still, after {len(replies)} pages in {seconds}"
+            return Listing(method, member, tuple(replies), failure)
         cursors.add(cursor.json)
         params = {"cursor": cursor.json}
     much = f" ({size // MB} MB)" if size > FLOOD_BYTES else ""

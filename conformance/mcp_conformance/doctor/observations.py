@@ -15,7 +15,7 @@ from mcp_conformance.protocol.jsonrpc import Kind, Line, is_message, kind
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.target.probe import is_discovered
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.transport.credentials import is_secret_name
+from mcp_conformance.transport.credentials import is_withheld
 
 
 class StartVariant(StrEnum):
@@ -174,7 +174,9 @@ def _stage(attempt: AttemptResult) -> int:
 
 def withheld_variables(settings: Settings) -> tuple[str, ...]:
     """Return the variables of our environment that the server does not get: they look like credentials."""
-    return tuple(name for name in os.environ if is_secret_name(name) and name not in settings.env)
+    return tuple(
+        name for name, text in os.environ.items() if is_withheld(name, text) and name not in settings.env
+    )
 
 
 def visible(raw: bytes, limit: int = 160) -> str:

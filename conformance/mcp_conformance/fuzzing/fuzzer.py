@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, find, settings
@@ -43,8 +44,10 @@ MAX_NAMES_SHOWN = 8
 
 def require_time(server: Server) -> None:
     """Skip the check if no time is left for fuzzing."""
-    if server.run.fuzz_seconds <= 0:
-        skip(f"the time was over: --time {server.settings.time:g}", cause=Cause.NOT_REACHED)
+    if server.run.fuzz_seconds(server.clock) <= 0:
+        limits = {"--time": server.settings.time, "--max-time": server.settings.max_time}
+        option, seconds = min(limits.items(), key=itemgetter(1))
+        skip(f"the time was over: {option} {seconds:g}", cause=Cause.NOT_REACHED)
 
 
 Smaller = Callable[[Case, Callable[[Case], bool]], Case]
@@ -199,13 +202,15 @@ class Fuzzer:
             failing = list(islice(filter(fails, some), 1))
             plainest[:] = sorted((*plainest, *failing), key=lambda case: len(case.text))[:1]
             is_spent = self._trials.is_spent and not failing
-            if plainest and (is_spent or time.process_time() > until):
+            if is_spent or time.process_time() > until:
                 raise _SpentError
             return bool(failing)
 
         try:
             found = find(several, has_failure, settings=self._settings(), random=source)
         except _SpentError:
+            if not plainest:
+                raise NoSuchExample("nothing was found in time") from None
             return plainest[0]
         return next(filter(fails, found))
 

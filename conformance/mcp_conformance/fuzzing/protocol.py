@@ -200,7 +200,7 @@ def in_any_order(conversation: FuzzConversation, lists: list[str], calls: list[C
     names = [uri.json for uri in uris if uri.is_a(str)]
     offer = Offer(lists, calls, names, is_old and server.declares("logging"))
     bursts = RandomBursts(conversation, offer, _random(conversation, "any order"))
-    seconds = min(chosen.examples * PROTOCOL.seconds_per_example, server.run.fuzz_seconds)
+    seconds = min(chosen.examples * PROTOCOL.seconds_per_example, server.run.fuzz_seconds(server.clock))
     conversation.begin_stage("any order", broken_rules, slow_answers=True, max_seconds=seconds)
     for _ in range(chosen.examples):
         for burst in bursts.sequence(PROTOCOL.steps_per_example):

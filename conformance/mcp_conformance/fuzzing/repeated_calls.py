@@ -64,7 +64,7 @@ def repeated_calls(server: Server, process: int) -> tuple[Drift, str]:
     calls = require_some(able, skip="no tool that only reads may be called often")[: REPEATED.max_tools]
     with server.fresh(f"repeated calls ({process})") as session:
         drift = Drift(session.process.pid, server.clock, REPEATED.drift)
-        until = server.clock.monotonic() + min(REPEATED.max_seconds, server.run.fuzz_seconds)
+        until = server.clock.monotonic() + min(REPEATED.max_seconds, server.run.fuzz_seconds(server.clock))
         while not _is_enough(drift) and server.clock.monotonic() < until:
             for call in calls:
                 reply = session.request("tools/call", call.params)

@@ -45,7 +45,7 @@ class Trials:
         tool = server.tool(target.tool) if target.tool else None
         calls = math.inf if tool is None else server.settings.fuzzed_calls(tool)
         self._calls_left = calls / budget.checks_of_a_tool
-        self._until = server.clock.monotonic() + server.run.fuzz_seconds
+        self._until = server.clock.monotonic() + server.run.fuzz_seconds(server.clock)
         self._known = known
         self._outcomes: dict[bytes, FailedCase | None] = {}
         self._may_fly = not server.fuzzing.blocks_together

@@ -64,7 +64,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config.add_cleanup(stack.close)
     throwaway = stack.enter_context(throwaway_folder())
     options = config.stash[RUN_OPTIONS]
-    chosen = replace(options.settings.within(throwaway), on_wait=state.on_wait)
+    chosen = replace(options.settings.within(throwaway), on_wait=state.wait)
     if chosen.http is not None:
         config.add_cleanup(chosen.http.close)
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")

@@ -37,6 +37,10 @@ from mcp_conformance.transport.machine import machine_fault
 from mcp_conformance.transport.process_tree import end_run
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 
+# Not measured: what was found is seen again meanwhile, for which a quick run allows 20 s.
+MAX_LATE_SECONDS, LATE_SHARE = 30.0, 0.5
+"""How long the running check may go on when the time for all is over: in seconds, and as a share of it."""
+
 # Running -----------------------------------------------------------------------------------------
 
 
@@ -78,14 +82,25 @@ def _begin_check(item: pytest.Item) -> None:
 
 
 def _block_late_check(item: pytest.Item) -> None:
-    """Block the first check that comes when the time for all checks is over, and skip the others."""
+    """Block the first check that comes when the time for all checks is over, and skip the others.
+
+    One that runs then fuzzes no more, and ends at its next wait for the server a while later.
+    """
     state, now = run_state(item.config), time.monotonic()
-    limit = state.subject.settings.max_time
-    state.checks_begun = now if state.checks_begun is None else state.checks_begun
-    if now - state.checks_begun > limit and revision_of(item) in state.servers:
+    limit, settings = state.subject.settings.max_time, state.subject.settings
+    if state.checks_begun is None:
+        state.checks_begun = now
+        state.shared.fuzz_until = settings.clock.monotonic() + limit
+
+    def end() -> None:
         reason = f"the checks took {limit:g} s, which is all they may take (--max-time)"
         blocked = Blocked(reason, cause=Cause.TIME_IS_UP)
         server_for(item.config, revision_of(item)).reported.raise_once("time", blocked)
+
+    if now - state.checks_begun > limit and revision_of(item) in state.servers:
+        end()
+    state.on_late = end
+    state.late_at = state.checks_begun + limit + min(MAX_LATE_SECONDS, limit * LATE_SHARE)
 
 
 def _block_locked_check(item: pytest.Item) -> None:
@@ -164,6 +179,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Skip a check that raises `Skipped`."""
     with _skipping(item), _machine_permitting(item):
         return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Let no wait of what follows a check be late."""
+    run_state(item.config).late_at = math.inf
 
 
 @contextmanager

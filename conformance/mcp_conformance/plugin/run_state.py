@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -31,6 +32,7 @@ class RunState:
     this tool meanwhile.  ``shared`` is what the servers of all revisions share.  Each collected check takes
     the next of the ``places``; ``checks`` are the ids of those that are to run.  If these are all
     (``is_whole``), slow tools are worth starting early.  ``earlier`` is the run that ``--since`` names.
+    ``on_late`` ends the running check when it still waits for the server at ``late_at`` (monotonic).
     """
 
     begun_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -38,6 +40,8 @@ class RunState:
     checks_begun: float | None = None
     base_verbosity: int = 0
     on_wait: OnWait | None = None
+    on_late: Callable[[], object] | None = None
+    late_at: float = math.inf
     probed: Subject | None = None
     probe_traceback: str = ""
     shared: RunShared = field(default_factory=RunShared)
@@ -54,6 +58,13 @@ class RunState:
     def __post_init__(self) -> None:
         """Begin the first phase."""
         self.phases = Phases(self._waited, since=self.begun)
+
+    def wait(self, waited: float, most: float) -> None:
+        """Report a wait for the server; raise what ``on_late`` raises if the running check is late."""
+        if time.monotonic() > self.late_at and self.on_late is not None:
+            self.on_late()
+        if self.on_wait is not None:
+            self.on_wait(waited, most)
 
     def _waited(self) -> float:
         """Return the seconds in which conversations with the server have waited for it to write."""

@@ -14,6 +14,7 @@ from mcp_conformance.report.formats.json import read_exercise
 from mcp_conformance.report.model import Result
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.survey.targets import Target
+from mcp_conformance.transport.credentials import redacted
 
 FORMAT = 1
 
@@ -75,8 +76,9 @@ class SurveyResult:
 
     @property
     def shown(self) -> SurveyResult:
-        """The result without the credentials of its target."""
-        return self.target.redaction(replace(self, target=self.target.shown))
+        """The result without the credentials of its target and its options."""
+        shown = replace(self, target=self.target.shown, options=redacted(self.options))
+        return self.target.redaction(self.options)(shown)
 
     @property
     def callable_tools(self) -> tuple[ExercisedTool, ...]:

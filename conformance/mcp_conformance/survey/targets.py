@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,15 @@ from mcp_conformance.transport.credentials import redacted, secrets_of
 from mcp_conformance.transport.redaction import Redaction
 
 REGISTRIES = ("npm", "pypi")
+GIVEN = {"--env": "=", "--header": ":"}
+"""The options of ``run`` with a name and a value, and what is between them."""
 
 
 class BadTarget(ValueError):  # noqa: N818  (its message is what the user reads)
     """A file of targets, or an entry of it, cannot be used; the message says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Target:
     """A server to examine.
 
@@ -52,21 +56,27 @@ class Target:
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
-    @property
-    def redaction(self) -> Redaction:
-        """What leaves the credentials of its command and its variables out of what is written."""
-        words = (*self.command, *self.arguments, *self.options, self.url)
-        return Redaction(secrets_of(words, self.env))
+    def __repr__(self) -> str:
+        """Return its name: a worker of Dask logs what a failed task was given."""
+        return f"Target({self.name!r})"
+
+    def redaction(self, for_all: Sequence[str] = ()) -> Redaction:
+        """Return what leaves its credentials, and those in options for all, out of what is written."""
+        options = (*self.options, *for_all)
+        setup = (word for step in self.setup for word in _words(step))
+        words = (*self.command, *self.arguments, *options, *setup, self.url)
+        return Redaction(secrets_of(words, self.env, _given(options)))
 
     @property
     def shown(self) -> Target:
         """The target as results have it, without credentials; itself if it has none."""
-        return self.redaction(
+        return self.redaction()(
             replace(
                 self,
                 command=redacted(self.command),
                 arguments=redacted(self.arguments),
                 options=redacted(self.options),
+                setup=tuple(map(_shown, self.setup)),
             )
         )
 
@@ -99,6 +109,30 @@ class Target:
             raise BadTarget(f"{self.name}: {problem}")
         if not (self.registry or self.command or self.url):
             raise BadTarget(f"{self.name}: it needs a registry, a command or a url")
+
+
+def _words(step: str) -> list[str]:
+    """Return the words of a shell command."""
+    try:
+        return shlex.split(step)
+    except ValueError:  # a quote without its end
+        return step.split()
+
+
+def _shown(step: str) -> str:
+    """Return a shell command without credentials."""
+    words = _words(step)
+    shown = redacted(words)
+    return step if shown == tuple(words) else shlex.join(shown)
+
+
+def _given(options: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the value of each variable and each header in options of ``run``."""
+    for before, word in pairwise(("", *options)):
+        option, is_one, text = word.partition("=") if word.startswith("--") else (before, "=", word)
+        if is_one and option in GIVEN:
+            name, _, value = text.partition(GIVEN[option])
+            yield name.strip(), value.strip()
 
 
 def _fits(kind: str, value: Any) -> bool:

@@ -41,14 +41,16 @@ class RunShared:
 
     ``surfaces`` are those in which a session opened.  ``servers`` has the server in each revision in which
     checks have begun, ``proposals`` the first reply to ``initialize`` for each revision.  ``fuzz_time`` is
-    None without ``--time``.  ``world`` is what is known of values behind the server, and ``preparation`` the
-    calls by which a process comes to know them too; None before the first server.
+    None without ``--time``; nothing fuzzes beyond ``fuzz_until`` (monotonic).  ``world`` is what is known of
+    values behind the server, and ``preparation`` the calls by which a process comes to know them too; None
+    before the first server.
     """
 
     surfaces: tuple[Surface, ...] = ()
     servers: dict[str, Server] = field(default_factory=dict)
     proposals: dict[str, Reply] = field(default_factory=dict)
     fuzz_time: FuzzTime | None = None
+    fuzz_until: float = math.inf
     world: World | None = None
     preparation: Preparation | None = None
 
@@ -64,10 +66,10 @@ class RunShared:
             self.preparation = Preparation(world)
         return self.preparation
 
-    @property
-    def fuzz_seconds(self) -> float:
-        """The seconds that the running check may fuzz, infinite without ``--time``."""
-        return math.inf if self.fuzz_time is None else self.fuzz_time.share
+    def fuzz_seconds(self, clock: Clock) -> float:
+        """Return the seconds that the running check may fuzz."""
+        share = math.inf if self.fuzz_time is None else self.fuzz_time.share
+        return min(share, self.fuzz_until - clock.monotonic())
 
 
 @dataclass

@@ -13,12 +13,28 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 HIDDEN = "***"
-SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|CREDENTIAL|API_?KEY|AUTH|COOKIE|BEARER|WEBHOOK|CONN(?:ECTION)?_?STR"
-    r"|(?:^|_)(?:\w*KEYS?|PASS|PAT|DSN|PIN|OTP|JWT|SALT|SIGNATURE)(?=_|$)|_PWD(?=_|$)",
+SECRET_WORD = re.compile(
+    r"\w*(?:TOKEN(?!I[SZ])|SECRET|PASSW|PASSPHRASE|PASSCODE|PASSFILE|CREDENTIAL|COOKIE|BEARER|WEBHOOK|CONN?STR)\w*"
+    r"|(?!(?:MON|DON|TUR|LAC|HOC|JOC|MIC|HOT|TURN|WHIS)KEYS?$)\w*KEYS?|\w*AUTH(?:ORI[SZ]ATION|ENTICATION|ORITY)?"
+    r"|(?:DB|PG|MYSQL|REDIS|MONGO|USER|ADMIN|ROOT|SMTP|MAIL|FTP)?PASS|CREDS?|PAT|PEM|DSN|PIN|PW|T?OTP|JWT|SAS"
+    r"|SALT|SIGNATURE|MNEMONIC|NETRC|KUBECONFIG",
     re.IGNORECASE,
 )
-"""The names of variables, options and headers that hold credentials, with ``_`` between their words."""
+"""A word in the names of variables, options and headers that hold credentials, or name a file of them."""
+SECRET_WORDS = re.compile(r"_PWD(?=_|$)|CONN(?:ECTION)?_STR|(?:SEED|PASS)_PHRASE", re.IGNORECASE)
+"""The same for several words, with ``_`` between them."""
+COUNTED = re.compile(
+    r"(?:MAX|MIN|NUM|N|TOTAL|INPUT|OUTPUT|CONTEXT|NEW)_TOKENS?|TOKENS?_(?:LIMIT|COUNT|PER|BUDGET)"
+    r"|(?:PRIMARY|FOREIGN|SORT|PARTITION)_KEYS?",
+    re.IGNORECASE,
+)
+"""Numbers of tokens, and the keys of tables."""
+STORE_NAME = re.compile(
+    r"(?:^|_)(?:[A-Z]*(?:DATABASE|DB|SQL)|PG|POSTGRES|MONGO|REDIS|VALKEY|C?AMQP|RABBITMQ|BROKER|KAFKA|NATS|LDAP"
+    r"|ELASTIC(?:SEARCH)?|CLICKHOUSE|NEO4J|JDBC|ODBC|SMTP|IMAP|MAIL(?:ER)?)_(?:\w+_)?(?:URL|URI|CONN\w*)S?$",
+    re.IGNORECASE,
+)
+"""The names of variables with the address of a database or another store, which may have its password."""
 PUBLIC_NAME = re.compile(
     r"HOME|USERPROFILE|PATH|PWD|USER|USERNAME|LOGNAME|SHELL|TERM|TZ|LANG|LANGUAGE|TMPDIR|TEMP|TMP|PYTHON\w*"
     r"|NODE_(?:ENV|PATH|OPTIONS)|LC_\w+|XDG_\w+|(?:LOCAL)?APPDATA|SYSTEMROOT|PATHEXT|COMSPEC|NO_COLOR"
@@ -83,8 +99,31 @@ class Secret(NamedTuple):
 
 def is_secret_name(name: str) -> bool:
     """Return whether a variable, an option or a header of that name holds a credential."""
-    words = re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.lstrip("-")))
-    return SECRET_NAME.search(words) is not None
+    words = COUNTED.sub("", _words(name))
+    return any(map(SECRET_WORD.fullmatch, re.split("_|[0-9]+(?=_|$)", words))) or (
+        SECRET_WORDS.search(words) is not None
+    )
+
+
+def is_withheld(name: str, text: str) -> bool:
+    """Return whether a server gets no such variable of our environment unless the user names it.
+
+    Its name is one of a credential or of a store's address, or its value has a credential.
+    """
+    if is_secret_name(name) or STORE_NAME.search(_words(name)):
+        return True
+    if PUBLIC_NAME.fullmatch(name) or _is_here(text):
+        return False
+    inside = _inside(text, is_named=False)
+    return any(
+        one.is_named and len(one.text) >= MIN_LENGTH for one in inside if one.text.lower() not in COMMON
+    )
+
+
+def _words(name: str) -> str:
+    """Return the words of a name with ``_`` between them: ``dbPass`` and ``X-API-Key`` have two and three."""
+    cased = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return re.sub(r"[^A-Za-z0-9]+", "_", cased).strip("_")
 
 
 def secrets_of(
@@ -127,11 +166,11 @@ def _of_value(name: str, text: str, *, is_given: bool = False) -> Iterator[Secre
 def is_public(name: str, text: str) -> bool:
     """Return whether the value of a variable may be shown: a common word, a number, a path that exists.
 
-    A value is never public under the name of a credential, unless it is a common word.
+    Under the name of a credential only a common word and the path of a file that exists are public.
     """
     plain = text.strip()
     if is_secret_name(name):
-        return plain.lower() in COMMON or FILE_URL.fullmatch(plain) is not None
+        return plain.lower() in COMMON or FILE_URL.fullmatch(plain) is not None or _is_file(plain)
     is_short = len(plain) < (MIN_LETTERS if plain.isalpha() and plain.isascii() else MIN_UNNAMED)
     return is_short or PUBLIC_NAME.fullmatch(name) is not None or is_common(plain)
 
@@ -148,6 +187,14 @@ def _is_here(text: str) -> bool:
     try:
         places = list(filter(None, text.split(os.pathsep)))
         return bool(places) and all(map(_is_place, places))
+    except (OSError, ValueError):
+        return False
+
+
+def _is_file(text: str) -> bool:
+    """Return whether a text is the path of a file or folder that is here."""
+    try:
+        return text.startswith(FOLDER) or (Path(text).is_absolute() and Path(text).exists())
     except (OSError, ValueError):
         return False
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mcp_conformance.transport.credentials import is_secret_name
+from mcp_conformance.transport.credentials import is_withheld
 from mcp_conformance.transport.process_tree import forget, no_process_left, scratch
 from mcp_conformance.transport.removal import remove_tree
 
@@ -127,8 +127,8 @@ def throwaway_folder() -> Iterator[Throwaway]:
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without variables whose names look like credentials."""
-    return {name: content for name, content in environment.items() if not is_secret_name(name)}
+    """Return the environment without variables whose names or values look like credentials."""
+    return {name: content for name, content in environment.items() if not is_withheld(name, content)}
 
 
 def rooted(command: Sequence[str], here: Path) -> tuple[str, ...]:
