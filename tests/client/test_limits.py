@@ -226,11 +226,11 @@ def test_a_silence_is_reported_each_time():
 
 
 def next_page_in_a_while(server, request, reply):
-    """Answer each page of a list after 20 s, with a cursor to the next."""
+    """Answer each page of a list after 21 s, with a cursor to the next."""
     if isinstance(request, dict) and request.get("method") == "tools/list":
         server.pages = getattr(server, "pages", 0) + 1
         result = {"tools": [], "nextCursor": f"page {server.pages}"}
-        server.schedule(20.0, lambda: server.send({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+        server.schedule(21.0, lambda: server.send({"jsonrpc": "2.0", "id": request["id"], "result": result}))
         return SILENCE
     return None
 
@@ -240,5 +240,5 @@ def test_a_list_of_slow_pages_is_given_up_after_the_time_of_ten_answers():
     session = Session(settings.start(), timeout=30.0)
     session.open()
     listing = fetch_list(session, "tools/list", "tools")
-    assert listing.failure == "tools/list has a nextCursor still, after 16 pages in 300 s"
+    assert listing.failure == "tools/list has a nextCursor still, after 15 pages in 300 s"
     assert not listing.never_ends
