@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 
 from mcp_conformance.cli.main import USAGE_ERROR, main
+from mcp_conformance.protocol.text import harmless
 from mcp_conformance.report.exit_status import FAILED, PASSED, WORDS
 
 INPUTS = (
@@ -54,7 +55,7 @@ def act(environment: MutableMapping[str, str]) -> int:
         own += [folder / SARIF] if _is_true("sarif", inputs["sarif"]) else []
         status = main(["run", *(f"--report={path}" for path in own), *_words(inputs)])
     except BadInput as error:
-        print(f"mcp-conformance: {error}", file=sys.stderr)  # noqa: T201
+        print(f"mcp-conformance: {harmless(str(error))}", file=sys.stderr)  # noqa: T201
         status = USAGE_ERROR
     _write_outputs(environment, _outputs(inputs, status))
     sarif = folder / SARIF

@@ -38,19 +38,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _status_of(error: Exception) -> int:
     """Print what ended the command, and return its exit status."""
-    from traceback import print_exception  # noqa: PLC0415  (slow imports, and rarely needed)
+    from traceback import format_exception  # noqa: PLC0415  (slow imports, and rarely needed)
 
     from mcp_conformance.transport.machine import machine_fault  # noqa: PLC0415
 
     if lack := machine_fault(error):
         _say(f"mcp-conformance: {lack}: this machine's fault, not the server's")
         return MACHINE
-    print_exception(error)
+    _say("".join(format_exception(error)).rstrip("\n"))
     return INTERNAL_ERROR
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201
+    """Print a line to stderr; a configuration, a registry or a report may have chosen a part of it."""
+    from mcp_conformance.protocol.text import harmless  # noqa: PLC0415
+
+    print(harmless(text), file=sys.stderr)  # noqa: T201
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -23,6 +23,7 @@ from mcp_conformance.protocol.text import named
 from mcp_conformance.report.exit_status import INTERNAL_ERROR, INTERRUPTED, WORDS
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.servers.model import ServerOutcome
+from mcp_conformance.report.servers.text import MAX_TEXT
 from mcp_conformance.transport.process_tree import terminable
 from mcp_conformance.transport.throwaway import scratch_folder
 
@@ -208,7 +209,7 @@ class _Runs:
         if self._line is not None:
             self._line.clear()
         time_taken = f" in {duration(outcome.report.seconds)}" if outcome.report else ""
-        about = f": {outcome.text}" if outcome.text else ""
+        about = f": {named(outcome.text, MAX_TEXT)}" if outcome.text else ""
         place = f"[{len(self._found)} of {len(self._plan.names)}]"
         print(f"{place} {named(outcome.name)}: {outcome.word}{time_taken}{about}", flush=True)  # noqa: T201
         if output and (outcome.status or self._plan.verbose):

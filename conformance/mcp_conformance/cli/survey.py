@@ -65,18 +65,23 @@ def _run(options: argparse.Namespace) -> int:
     counts += [f"{len(progress.problems)} have no result"] if progress.problems else []
     print(f"\n{plural(progress.total, 'target')}: {', '.join(counts)}; {options.results}")  # noqa: T201
     for note in progress.notes:
-        print(f"examined again: {note}", file=sys.stderr)  # noqa: T201
+        _say(f"examined again: {note}")
     for problem in progress.problems:
-        print(f"no result: {problem}", file=sys.stderr)  # noqa: T201
+        _say(f"no result: {problem}")
     return 1 if progress.problems else 0
 
 
 def _print_line(done: int, total: int, text: str) -> None:
-    print(f"[{done} of {total}] {text}", flush=True)  # noqa: T201
+    print(harmless(f"[{done} of {total}] {text}"), flush=True)  # noqa: T201
+
+
+def _say(line: str) -> None:
+    """Print a line to stderr, of which a target or a result may have chosen a part."""
+    print(harmless(line).replace("\n", "\\n"), file=sys.stderr)  # noqa: T201
 
 
 def _print_unreadable(line: str) -> None:
-    print(f"left out: {harmless(line)}", file=sys.stderr)  # noqa: T201
+    _say(f"left out: {line}")
 
 
 def _targets(options: argparse.Namespace) -> int:
@@ -88,7 +93,7 @@ def _targets(options: argparse.Namespace) -> int:
     )
     print(write_targets(list(found.targets)), end="")  # noqa: T201
     for line in found.left_out:
-        print(f"left out: {line}", file=sys.stderr)  # noqa: T201
+        _say(f"left out: {line}")
     return 0
 
 
@@ -102,7 +107,7 @@ def _table(options: argparse.Namespace) -> int:
     print(harmless(render(results, notes)), end="")  # noqa: T201
     problems = list(unexplained(results, notes)) if options.notes else []
     for problem in problems:
-        print(problem, file=sys.stderr)  # noqa: T201
+        _say(problem)
     return 1 if problems else 0
 
 

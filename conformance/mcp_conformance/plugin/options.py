@@ -14,6 +14,7 @@ from mcp_conformance.options.option import Kind, Option
 from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.plugin.node_ids import CHOSEN
 from mcp_conformance.project.files import CONFIGURATION_PLACES
+from mcp_conformance.protocol.text import harmless
 
 if TYPE_CHECKING:
     from mcp_conformance.options.run_options import RunOptions
@@ -92,7 +93,7 @@ def usage_errors() -> Iterator[None]:
     try:
         yield
     except BadOption as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(harmless(str(error))) from error
 
 
 def chosen_for_suites(config: pytest.Config) -> Chosen | None:

@@ -25,7 +25,7 @@ class Store:
         """Return where the result of a target with one version of this tool and its options is kept."""
         text = json.dumps([target.shown.digest, *options])
         digest = blake2b(text.encode(), digest_size=6).hexdigest()
-        name = re.sub(r"[^A-Za-z0-9._-]+", "_", target.name)[:80].lstrip("-.")
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", target.name)[:80].lstrip("-.") or "_"
         return f"{self._root}/{tool_version}/{name}-{digest}.json"
 
     def has(self, path: str) -> bool:

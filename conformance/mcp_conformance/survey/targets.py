@@ -175,6 +175,6 @@ def _json_lines(text: str) -> list[dict[str, Any]]:
 
 
 def write_targets(targets: list[Target]) -> str:
-    """Return targets as JSON Lines, without empty members."""
+    """Return targets as JSON Lines in ASCII, without empty members and commands of GitHub's runner."""
     rows = ({name: value for name, value in asdict(one).items() if value} for one in targets)
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return "".join(json.dumps(row).replace("##[", "#\\u0023[") + "\n" for row in rows)
