@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import mcp_conformance_fixtures as fixtures
 from mcp_conformance.clients.limits import clients
 from mcp_conformance.protocol import revisions
 from mcp_conformance.requirements import catalogue
@@ -22,9 +23,10 @@ from mcp_conformance_fixtures.http_mutants import all_http_mutants, started
 from mcp_conformance_fixtures.http_unusual import UNUSUAL
 from mcp_conformance_fixtures.mutants import all_mutants
 from mcp_conformance_fixtures.reference_http import HttpReference
-from support import EVERYTHING, REFERENCE, awkward, run_suite
+from support import EVERYTHING, REFERENCE, awkward, run_suite, script
 from support.bench import (
     SAMPLES,
+    all_checks,
     hurry,
     reference_contract,
     run_checks,
@@ -33,7 +35,7 @@ from support.bench import (
 )
 from support.http_in_thread import served
 from support.in_memory import mutated
-from support.mutant_runs import SEEN_BY_PACKETS, own_network
+from support.mutant_runs import SEEN_BY_PACKETS, own_network, sick_api
 
 HTTP_PROCESS = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
 SERVED = ("", *(name for name in UNUSUAL if name != "old"))
@@ -72,6 +74,24 @@ def run_over_http(name, revision):
     ):
         settings = replace(chosen, command=(server.url,), http=server)
         return run_checks(settings, revision, is_of_http)
+
+
+@functools.cache
+def run_with_sick_api():
+    """Run the checks of the API on a server that asks one, and does so right; None where that cannot be."""
+    command = (sys.executable, "-S", script("api_launcher"), str(Path(fixtures.__file__).parent.parent))
+    api = sick_api()
+    with tempfile.TemporaryDirectory() as folder:
+        how = settings_on_process(command, Path(folder), timeout=10.0, start_timeout=10.0, **api)
+        with how as settings:
+            alone = replace(settings, call=("weather",))
+            found = run_checks(alone, revisions.LATEST_HANDSHAKE, is_of_api, is_whole=False)
+    return found if api else None
+
+
+def is_of_api(check):
+    """Return whether a check judges what happens while an API is sick."""
+    return check.suite == "test_backend"
 
 
 def is_of_http(check):
@@ -130,6 +150,15 @@ def test_a_right_server_over_http_is_not_accused(name, revision):
     assert found.passed
 
 
+def test_a_right_server_is_not_accused_while_its_api_is_sick():
+    found = run_with_sick_api()
+    if found is None:
+        pytest.skip("no process gets a network of its own here")
+    assert [one.text for one in found.verdicts] == []
+    assert found.failures == []
+    assert found.passed >= {check.name for check in all_checks() if is_of_api(check)}
+
+
 def test_every_check_has_run_on_a_right_server(monkeypatch):
     """On the reference server, on one that offers next to nothing, or on one that has what else there is."""
     stateless = (sys.executable, "-m", "mcp_conformance_fixtures.stateless")
@@ -156,6 +185,7 @@ def test_every_check_has_run_on_a_right_server(monkeypatch):
     ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision).passed}
     over_http = [run_over_http(name, revision) for name in SERVED for revision in spoken_over_http(name)]
     ran |= {name for run in over_http for name in run.passed}
+    ran |= {check.name for check in all_checks() if is_of_api(check)}  # a test of its own sees to that
     unseen = SEEN_BY_PACKETS if not confined else set()
     if all(one.obstacle(Settings(REFERENCE)) for one in LOCALES):
         unseen = {*unseen, "surroundings.locale"}

@@ -23,6 +23,7 @@ from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.surface import SESSIONLESS
 from mcp_conformance_fixtures.mutants import Mutant, all_mutants
 from support.bench import reference_contract, run_checks
+from support.networks import sick_network
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
@@ -99,7 +100,8 @@ class MutantRun:
         sandbox = own_network() if self.needs_own_network else None
         found = {"examples": examples, "budgets": budgets, "clients": clients, "contract": contract}
         surroundings = self.mutant.family == "surroundings"
-        return {**found, "sandbox": sandbox, "surroundings": surroundings, **times}
+        api = sick_api() if self.mutant.family == "backend" else {}
+        return {**found, "sandbox": sandbox, "surroundings": surroundings, **times, **api}
 
     @property
     def needs_own_network(self):
@@ -110,6 +112,8 @@ class MutantRun:
         """Return what the mutant needs and is not here; empty if nothing is missing."""
         if not SEEN_IN_PROC.isdisjoint(self.mutant.breaks) and sys.platform != "linux":
             return "what a process takes is seen on Linux only"
+        if self.mutant.family == "backend" and settings.backend is None:
+            return "no process gets a network of its own here"
         needed = [one for id in self.mutant.breaks for one in SURROUNDINGS.get(id, ())]
         obstacles = [one.obstacle(settings) for one in needed]
         return obstacles[0] if needed and all(obstacles) else ""
@@ -171,6 +175,12 @@ def own_network():
     except Unavailable:
         return None
     return found if found.can_be_apart else None
+
+
+def sick_api():
+    """Return the settings under which a server asks an API that is sick; none where that cannot be."""
+    backend = sick_network()
+    return {} if backend is None else {"backend": backend, "env": {"WEATHER_API_KEY": "0123456789abcdef0123"}}
 
 
 def in_memory():

@@ -3,11 +3,12 @@
 import os
 import sys
 from contextlib import contextmanager
-from importlib import import_module
 
 import pytest
 
+from mcp_conformance.backend.choice import backend, sicknesses
 from mcp_conformance.sandbox.confined import Confined
+from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.transport.process import Process
 
 ASKER = """
@@ -26,13 +27,24 @@ for line in sys.stdin:
 """A program that sends the requests that it reads."""
 
 
+CHOSEN = "503,cut,elsewhere,reset,silent"
+"""One sickness of each kind, and what the mutants need."""
+
+
+def sick_network():
+    """Return a network with a sick API; None where a process gets none of its own."""
+    try:
+        return backend(sicknesses(CHOSEN))
+    except Unavailable:
+        return None
+
+
 def require_network():
     """Skip the test where a process gets no network of its own."""
-    if sys.platform != "linux":
-        pytest.skip("networks of one's own need Linux")
-    pytest.importorskip("trustme")
-    if reason := import_module("mcp_conformance.backend.backend").obstacle():
-        pytest.skip(reason)
+    try:
+        backend(())
+    except Unavailable as reason:
+        pytest.skip(str(reason))
 
 
 class Program:
@@ -50,9 +62,9 @@ class Program:
 
 
 @contextmanager
-def program(backend, text=ASKER, own=()):
+def program(network, text=ASKER, own=()):
     """Give a program that runs in the network."""
-    confined = backend.around(Confined((sys.executable, "-c", text), os.environ), dict(own))
+    confined = network.around(Confined((sys.executable, "-c", text), os.environ), dict(own))
     process = Process(("program",), confined=confined)
 
     try:

@@ -19,7 +19,7 @@ from mcp_conformance.backend.line import Caller, Line, take
 from mcp_conformance.backend.names import Names
 from mcp_conformance.backend.network import Network
 from mcp_conformance.backend.place import TRY, Place
-from mcp_conformance.backend.sickness import WELL, Sickness
+from mcp_conformance.backend.sickness import SICKNESSES, WELL, Sickness
 from mcp_conformance.backend.trust import replaced_files, trusting
 from mcp_conformance.sandbox.confined import Confined
 from mcp_conformance.sandbox.traffic import Traffic
@@ -85,8 +85,9 @@ class Backend:
 
     def describe(self) -> str:
         """Return how it answers, in one line."""
-        names = ", ".join(one.name for one in self.sicknesses)
-        return "every host is this tool, nothing leaves this machine; " + (names or "it answers 200 with {}")
+        names = ", ".join(one.name for one in self.sicknesses) or "well"
+        names = "sick" if self.sicknesses == SICKNESSES else names
+        return f"every host is this tool, nothing leaves this machine; {names}"
 
     # How it answers ------------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+from mcp_conformance.backend.sickness import ELSEWHERE
+
 WORD = re.compile(r"(?:v\d{1,2}|[A-Za-z][A-Za-z_.-]{0,23})")
 """Matches a part of a path that reads like a word of the API, not like somebody's id or key."""
 VALUE = "{}"
@@ -37,6 +39,11 @@ class Contact:
             return f"{self.where} ({self.refusal})"
         size = f" ({self.sent} bytes)" if self.sent else ""
         return f"{self.method} {self.where}{self.path}{size}"
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether only a redirect leads there."""
+        return self.where == ELSEWHERE
 
     @property
     def where(self) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from http import HTTPStatus
 from typing import Protocol
 
 JSON, HTML = "application/json", "text/html"
+ELSEWHERE = "https://elsewhere.example"
+"""A host that no server has to do with."""
 RETRY_SECONDS = 2
 """What ``Retry-After`` says: long enough to be seen, short enough to be waited for."""
 DRIP_SECONDS = 1.0
@@ -38,6 +41,17 @@ class Wire(Protocol):
         """End the connection in disorder."""
 
 
+class Kind(Enum):
+    """What is wrong: the server of the API, the right to ask it, its answer, the connection, or the time."""
+
+    SERVER = "server"
+    RIGHT = "right"
+    LIMIT = "limit"
+    ANSWER = "answer"
+    CONNECTION = "connection"
+    TIME = "time"
+
+
 Answer = Callable[[Wire], None]
 
 
@@ -45,16 +59,20 @@ Answer = Callable[[Wire], None]
 class Sickness:
     """A sickness of an API: what the user calls it, and what it does, in words.
 
-    ``is_failure`` says that the request cannot have been answered: there is nothing that a tool could take
-    for an answer.  ``resolves`` says that names exist, ``listens`` that connections are taken.
+    Sicknesses of one ``kind`` take a tool the same way, so that one which takes long is not tried with all of
+    them.  ``is_failure`` says that the request cannot have been answered: there is nothing that a tool could
+    take for an answer.  ``resolves`` says that names exist, ``listens`` that connections are taken, ``ends``
+    that a tool need not give up by itself.
     """
 
     name: str
+    kind: Kind
     says: str
     answer: Answer
     is_failure: bool = False
     resolves: bool = True
     listens: bool = True
+    ends: bool = True
 
 
 def respond(status: int, body: bytes = b"{}", kind: str = JSON, **headers: str) -> Answer:
@@ -82,6 +100,12 @@ def head(status: int, kind: str, size: int, headers: dict[str, str] | None = Non
 def redirect(wire: Wire) -> None:
     """Send the client back to where it is."""
     respond(302, b"", Location=f"{wire.origin}{wire.target}")(wire)
+
+
+def redirect_elsewhere(wire: Wire) -> None:
+    """Send the client to another host, which answers well."""
+    is_there = wire.origin == ELSEWHERE
+    (respond(200) if is_there else respond(302, b"", Location=f"{ELSEWHERE}{wire.target}"))(wire)
 
 
 def silence(wire: Wire) -> None:
@@ -129,32 +153,41 @@ def first(sick: Answer, then: Answer) -> Answer:
     return answer
 
 
-WELL = Sickness("well", "answers 200 with {}", respond(200))
+WELL = Sickness("well", Kind.ANSWER, "answers 200 with {}", respond(200))
 UNAVAILABLE = respond(503, SAID)
 SICKNESSES = (
-    Sickness("503", "answers 503 with JSON", UNAVAILABLE, is_failure=True),
-    Sickness("503-html", "answers 503 with HTML", respond(503, PAGE, HTML), is_failure=True),
-    Sickness("503-empty", "answers 503 without a body", respond(503, b""), is_failure=True),
-    Sickness("500", "answers 500 with JSON", respond(500, SAID), is_failure=True),
-    Sickness("429", "answers 429 with Retry-After", respond(429, SAID, Retry_After=str(RETRY_SECONDS))),
-    Sickness("401", "answers 401", respond(401, SAID, WWW_Authenticate="Bearer")),
-    Sickness("403", "answers 403", respond(403, SAID)),
-    Sickness("404", "answers 404", respond(404, SAID)),
-    Sickness("object", "answers 200 with {}", respond(200)),
-    Sickness("array", "answers 200 with []", respond(200, b"[]")),
-    Sickness("null", "answers 200 with null", respond(200, b"null")),
-    Sickness("cut", "answers 200 with JSON that ends in the middle", respond(200, CUT)),
-    Sickness("html", "answers 200 with HTML", respond(200, PAGE, HTML)),
-    Sickness("text", "answers 200 with JSON as text/plain", respond(200, SAID, "text/plain")),
-    Sickness("redirect", "redirects to the same URL without end", redirect),
-    Sickness("large", "answers 200 with 50 MB", flood),
-    Sickness("silent", "never answers", silence),
-    Sickness("slow", "answers one byte a second", drip),
-    Sickness("reset", "resets the connection before it answers", reset, is_failure=True),
-    Sickness("broken", "resets the connection in the middle of its answer", break_off, is_failure=True),
-    Sickness("refused", "refuses connections", reset, is_failure=True, listens=False),
-    Sickness("no-name", "has no address", reset, is_failure=True, resolves=False),
-    Sickness("once", "answers 503 once, then well", first(UNAVAILABLE, respond(200))),
+    Sickness("503", Kind.SERVER, "answers 503 with JSON", UNAVAILABLE, is_failure=True),
+    Sickness("503-html", Kind.SERVER, "answers 503 with HTML", respond(503, PAGE, HTML), is_failure=True),
+    Sickness("503-empty", Kind.SERVER, "answers 503 without a body", respond(503, b""), is_failure=True),
+    Sickness("500", Kind.SERVER, "answers 500 with JSON", respond(500, SAID), is_failure=True),
+    Sickness(
+        "429", Kind.LIMIT, "answers 429 with Retry-After", respond(429, SAID, Retry_After=str(RETRY_SECONDS))
+    ),
+    Sickness("401", Kind.RIGHT, "answers 401", respond(401, SAID, WWW_Authenticate="Bearer")),
+    Sickness("403", Kind.RIGHT, "answers 403", respond(403, SAID)),
+    Sickness("404", Kind.RIGHT, "answers 404", respond(404, SAID)),
+    Sickness("object", Kind.ANSWER, "answers 200 with {}", respond(200)),
+    Sickness("array", Kind.ANSWER, "answers 200 with []", respond(200, b"[]")),
+    Sickness("null", Kind.ANSWER, "answers 200 with null", respond(200, b"null")),
+    Sickness("cut", Kind.ANSWER, "answers 200 with JSON that ends in the middle", respond(200, CUT)),
+    Sickness("html", Kind.ANSWER, "answers 200 with HTML", respond(200, PAGE, HTML)),
+    Sickness("text", Kind.ANSWER, "answers 200 with JSON as text/plain", respond(200, SAID, "text/plain")),
+    Sickness("redirect", Kind.ANSWER, "redirects to the same URL without end", redirect),
+    Sickness("elsewhere", Kind.ANSWER, "redirects to another host", redirect_elsewhere),
+    Sickness("large", Kind.ANSWER, "answers 200 with 50 MB", flood),
+    Sickness("silent", Kind.TIME, "never answers", silence, ends=False),
+    Sickness("slow", Kind.TIME, "answers one byte a second", drip, ends=False),
+    Sickness("reset", Kind.CONNECTION, "resets the connection before it answers", reset, is_failure=True),
+    Sickness(
+        "broken",
+        Kind.CONNECTION,
+        "resets the connection in the middle of its answer",
+        break_off,
+        is_failure=True,
+    ),
+    Sickness("refused", Kind.CONNECTION, "refuses connections", reset, is_failure=True, listens=False),
+    Sickness("no-name", Kind.CONNECTION, "has no address", reset, is_failure=True, resolves=False),
+    Sickness("once", Kind.SERVER, "answers 503 once, then well", first(UNAVAILABLE, respond(200))),
 )
 """All sicknesses, by what the user calls them."""
 BY_NAME = {one.name: one for one in SICKNESSES}

@@ -13,7 +13,7 @@ from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject, Surface
 
 CONTRACT, BUDGETS, CLIENTS = "test_contract.py", "test_budget.py", "test_client.py"
-SURROUNDINGS, DRIFT = "test_surroundings.py", "test_drift.py"
+SURROUNDINGS, DRIFT, BACKEND = "test_surroundings.py", "test_drift.py", "test_backend.py"
 """The suites that judge what the user promises or asks for, not what the specification demands."""
 
 
@@ -55,6 +55,8 @@ def _not_chosen(check: Check, settings: Settings) -> Iterator[str]:
         yield "no client is chosen (--client)"
     if check.suite == SURROUNDINGS and not settings.surroundings:
         yield "no other surroundings (--surroundings)"
+    if check.suite == BACKEND and settings.backend is None:
+        yield "the network is as it is (--backend)"
     if check.suite == DRIFT and settings.is_gentle:
         yield "judged with --fuzz thorough"
 

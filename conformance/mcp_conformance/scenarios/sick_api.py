@@ -1,0 +1,150 @@
+"""What the tools of a server answer while its API is sick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mcp_conformance.backend.sickness import SICKNESSES, WELL, Kind, Sickness, silence
+from mcp_conformance.client.in_flight import reply_within
+from mcp_conformance.client.reply import Reply, Silence
+from mcp_conformance.client.tool_call import SLOW_SECONDS, Call
+from mcp_conformance.expect import require_some
+from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.scenarios.api_inventory import (
+    NO_API,
+    SURE_SECONDS,
+    Treatment,
+    Ward,
+    inventory,
+    needed,
+    ward,
+)
+from mcp_conformance.target.scenario import scenario
+from mcp_conformance.target.server import Server
+from mcp_conformance.verdicts import Finding
+
+MAX_NAMES = 5
+"""How many tools a finding names."""
+SILENT = next(one for one in SICKNESSES if one.answer is silence)
+NO_FAILURE = "no sickness was chosen that is a failure (--backend 503, reset, ...)"
+
+
+@scenario
+def treatments(server: Server) -> tuple[Treatment, ...]:
+    """Call each tool that needs the API under each sickness that is soon over; return what came of it.
+
+    A tool that takes long under one sickness is not called under others of its kind.  One that answers with a
+    success although it was refused is called once more with the answer held longer: it may not need it.
+    """
+    backend = server.settings.backend
+    assert backend is not None
+    calls = [one.call for one in _asking(server)]
+    found: list[Treatment] = []
+    with ward(server) as room:
+        for call in calls:
+            found += _under_all(room, call, [one for one in backend.sicknesses if one.ends])
+    return tuple(found)
+
+
+def _asking(server: Server) -> Sequence[Treatment]:
+    return require_some(inventory(server).judged, skip=NO_API)
+
+
+def _under_all(room: Ward, call: Call, sicknesses: Iterable[Sickness]) -> Iterable[Treatment]:
+    """Return what came of a tool under each sickness; nothing if it does not need the API after all."""
+    found: list[Treatment] = []
+    slow: set[Kind] = set()
+    is_sure = False
+    for sickness in sicknesses:
+        if sickness.kind in slow:
+            continue
+        one = room.treat(call, sickness)
+        if one.is_success and sickness.is_failure and not is_sure:
+            is_sure = room.hold(call, SURE_SECONDS)[1]
+            if not is_sure:
+                return []
+        if one.reply.fault is not None or one.reply.seconds > SLOW_SECONDS:
+            slow.add(sickness.kind)
+        found.append(one)
+    return [*found, room.treat(call, WELL)] if found else []
+
+
+def reached(one: Treatment) -> bool:
+    """Return whether a call asked the API, or tried to."""
+    return needed(one) or bool(one.attempts and not (one.sickness.listens and one.sickness.resolves))
+
+
+def failures(server: Server) -> list[Treatment]:
+    """Return the calls that asked the API while it failed.  Skips the check if there are none."""
+    failing = [one for one in treatments(server) if one.sickness.is_failure and reached(one)]
+    return require_some(failing, skip=NO_FAILURE)
+
+
+@scenario
+def unanswered(server: Server) -> tuple[Treatment, ...]:
+    """Call all tools that need the API at once while it does not answer; return those without an answer.
+
+    Of a server that answers nothing else meanwhile only the first call counts: the others may wait for it.
+    """
+    backend = server.settings.backend
+    assert backend is not None
+    chosen = [one for one in backend.sicknesses if not one.ends]
+    require_some(chosen, skip="no sickness was chosen that keeps a tool waiting (--backend silent)")
+    calls = [one.call for one in _asking(server)]
+    found: list[Treatment] = []
+    with ward(server) as room:
+        for sickness in chosen:
+            known = [one.tool for one in found]
+            left = [call for call in calls if call.tool.name not in known]
+            found += _together(room, left, sickness)
+            room.leave()
+    return tuple(found)
+
+
+def _together(room: Ward, calls: Sequence[Call], sickness: Sickness) -> list[Treatment]:
+    session = room.session
+    room.backend.become(sickness)
+    sent = [(call, session.send("tools/call", call.params)) for call in calls]
+    ping = session.send(session.liveness_method)
+    replies = [
+        Treatment(call, sickness, reply_within(session, request, session.timeout)) for call, request in sent
+    ]
+    room.backend.become(WELL)
+    counted = replies if session.is_answered(ping) else replies[:1]
+    return [one for one in counted if isinstance(one.reply.fault, Silence)]
+
+
+@scenario
+def opened_alone(server: Server) -> tuple[Reply, ...]:
+    """Start the server while no host answers; return its replies to the opening, and to the list of tools."""
+    inventory(server)  # which shows that it opens while they do
+    with ward(server) as room:
+        room.backend.become(SILENT)
+        session = room.begin()
+        opening = session.open(room.settings.start_timeout)
+        lists = (
+            [session.request("tools/list")] if opening.value is not None and server.declares("tools") else []
+        )
+    return (opening, *lists)
+
+
+def told(treated: Sequence[Treatment], server: Server) -> str:
+    """Return which tools these are, if several need the API."""
+    names = list(dict.fromkeys(one.tool for one in treated))
+    needing = len(inventory(server).waiting)
+    shown = ", ".join(named(name, 40) for name in names[:MAX_NAMES])
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f" ({len(names)} of {needing} tools that need the API: {shown}{more})" if needing > 1 else ""
+
+
+def expect_no_treatment(treated: Sequence[Treatment], expected: str, server: Server) -> None:
+    """Report the first of these calls, and the names of the tools of all."""
+    if not treated:
+        return
+    first = treated[0]
+    asked = list(dict.fromkeys(map(str, first.asked)))
+    times = f" {len(first.asked)} times" if len(first.asked) > 1 else ""
+    requests = f", asked{times} with {asked[0]}," if asked else ""
+    while_ = f"while the API{requests} {first.sickness.says}"
+    got = f"{shorten(str(first.reply), 300)} {while_}{told(treated, server)}"
+    raise Finding(expected, got, first.lines, fault=first.reply.fault, tool=first.tool, stderr=first.stderr)
