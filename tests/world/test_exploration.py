@@ -418,3 +418,67 @@ def test_no_row_is_stored_where_no_table_can_be_made():
     server = FakeTools(execute_query)
     explored(server)
     assert not any("INSERT" in one["sql"] for one in server.of("execute_query"))
+
+
+def plans_of(*, is_same=False):
+    """Return tools of which one makes plans, with ids of its own, or names the same one each time."""
+    plans = []
+
+    def draft(title: str):
+        plans.append(title)
+        number = 1 if is_same else len(plans)
+        return {"plan_id": f"p{number}", "steps": [{"title": title, "state": "open"}]}
+
+    def finish(plan_id: str):
+        if plan_id not in {f"p{number}" for number, _ in enumerate(plans, 1)}:
+            raise Refused("Plan not found")
+        return {"state": "finished"}
+
+    return FakeTools(draft, finish)
+
+
+def test_an_id_that_is_another_one_after_the_same_call_is_of_what_the_call_made():
+    # csv-editor 4.2.3, load_csv_from_content; mcp-taskmanager 2.0.0, request_planning
+    server = plans_of()
+    best = explored(server).best_of("finish").arguments
+    assert best["plan_id"] in {"p1", "p2", "p3"}
+    assert server.of("draft")[:1] == [{"title": "example"}]
+
+
+def test_an_id_that_is_the_same_after_the_same_call_was_there_before():
+    server = plans_of(is_same=True)
+    assert explored(server).best_of("finish") is None
+    assert "p1" not in {one["plan_id"] for one in server.of("finish")}
+
+
+def test_an_id_of_what_a_tool_takes_is_not_of_what_it_made():
+    jobs = [f"job{number}" for number in range(9)]
+
+    def claim_job(worker: str):
+        return {"task_id": jobs.pop(), "worker": {"name": worker}}
+
+    def finish(task_id: str):
+        raise Refused(f"No task {len(task_id)}")
+
+    server = FakeTools(claim_job, finish)
+    explored(server)
+    assert not any("job" in one["task_id"] for one in server.of("finish"))
+
+
+def test_what_the_best_call_made_comes_before_what_the_plainest_made(tmp_path):
+    tables = {}
+
+    def load_csv(content: str):
+        header, *rows = [line.split(",") for line in content.splitlines()]
+        tables[f"session-{len(tables)}"] = (header, rows)
+        return {"session": f"session-{len(tables) - 1}", "columns": header, "rows": len(rows)}
+
+    def sum_column(session: str, column: str):
+        if session not in tables or column not in tables[session][0]:
+            raise Refused("No such column")
+        return {"sum": len(tables[session][1])}
+
+    server = FakeTools(load_csv, sum_column, reading={"sum_column"})
+    exploration = explored(server, folder=furnish(tmp_path))
+    assert exploration.best_of("load_csv").arguments["content"].startswith("name,")
+    assert exploration.best_of("sum_column").arguments["session"] == "session-1"

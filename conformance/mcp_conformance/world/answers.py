@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -106,12 +106,33 @@ def _created(records: Sequence[Record], tool: str) -> set[Any]:
     """
     if not CREATING & set(words_of(tool)[:2]):
         return set()
+    return set(_ids(records, lambda keys: _is_identity(keys, tool)).values())
+
+
+def ids_of(result: Any) -> dict[str, Any]:
+    """Return the ids in the result of a call by their keys in lower case, if they are alone under them."""
+    return _ids(islice(_records(result), MAX_VALUES))
+
+
+def has_ours(result: Any, ours: Ours) -> bool:
+    """Return whether the result of a call has a value that this run made, or a text that it made up."""
+    return any(
+        ours.is_made(value) or (isinstance(value, str) and value in ours.texts)
+        for record in islice(_records(result), MAX_VALUES)
+        for _, value in record.fields
+    )
+
+
+def _ids(
+    records: Iterable[Record], is_meant: Callable[[tuple[str, ...]], bool] = lambda _: True
+) -> dict[str, Any]:
     found: dict[str, set[Any]] = {}
     for record in records:
         for keys, value in record.fields:
-            if _is_identity(keys, tool) and set(words_of(keys[0])) & IDS:
+            is_id = bool(keys) and bool(set(words_of(keys[0])) & IDS) and _is_knowledge(value, keys)
+            if is_id and is_meant(keys):
                 found.setdefault(keys[0].lower(), set()).add(value)
-    return {value for values in found.values() if len(values) == 1 for value in values}
+    return {key: value for key, values in found.items() if len(values) == 1 for value in values}
 
 
 def _is_knowledge(value: Any, keys: tuple[str, ...]) -> bool:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_conformance.client.refusals import asks_client, complaint_about_network
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.world.attempts import Attempt, Attempts
-from mcp_conformance.world.known import Owner
+from mcp_conformance.world.known import Known, Owner
 from mcp_conformance.world.made_up import STORED
 from mcp_conformance.world.members import members_of, words_of
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.success import is_success, kind_of
 from mcp_conformance.world.things import PRODUCING, things_of
+from mcp_conformance.world.worked import Path
 from mcp_conformance.world.world import MADE_UP, World
 
 MAX_CALLS = 30
@@ -86,7 +88,7 @@ class Exploration:
         first = list(first)
         self.world.names.update(call.tool.name for call in first)
         begun = [self._begun(call) for call in first]
-        waiting = sorted((one for one in begun if not one.is_left), key=lambda one: _order(one.tool))
+        waiting = sorted((one for one in begun if not one.is_left), key=_order)
         usual = [one for one in waiting if not is_deleting(one.tool)]
         self._rounds(usual)
         deleting = [one for one in waiting if is_deleting(one.tool)]
@@ -137,7 +139,7 @@ class Exploration:
             one.made_up_kinds.add(kind_of(call.reply, call.arguments))
             one.curious = MAX_CURIOUS if tool.read_only else 1
             one.is_left |= bool(self.world.worked[tool.name])
-            self.world.learn_success(call, {})
+            self._learn(one, call, {})
             return one
         self.world.worked.drop(tool.name, call.arguments)
         if not one.is_left:
@@ -225,12 +227,25 @@ class Exploration:
         elif is_success(call.reply):
             self._makes += not one.tool.read_only
             is_best = kind_of(call.reply, call.arguments) not in one.made_up_kinds
-            self.world.learn_success(call, attempt.known, one.attempts.refused.needed, is_best=is_best)
+            self._learn(one, call, attempt.known, is_best=is_best)
             if is_best:
                 one.best, one.is_left = call, True
             self._read_rows(one, attempt)
         else:
             one.attempts.learn(call, attempt.known)
+
+    def _learn(
+        self, one: Explored, call: Call, known: Mapping[Path, Known], *, is_best: bool = False
+    ) -> None:
+        """Learn from a call that worked; make it again if that may show whose the id in its answer is."""
+        calls = [call]
+        if self.world.makers.may_make(call) and self._may_call(one):
+            again = self._call(one.tool, deepcopy(call.arguments))
+            one.calls.append(again)
+            self.world.makers.compare(call, again)
+            calls += [again] if is_success(again.reply) else []
+        for each in calls:
+            self.world.learn_success(each, known, one.attempts.refused.needed, is_best=is_best)
 
     def _read_rows(self, one: Explored, made: Attempt) -> None:
         """Store a row in the table that a statement has made, and read it: that answer has rows."""
@@ -262,11 +277,14 @@ def _is_hopeless(call: Call) -> bool:
     return is_lost or needs_more or bool(complaint_about_network(reply))
 
 
-def _order(tool: Tool) -> int:
-    """Return the place of a tool by the first guess: what makes, lists and writes, uses, and ends."""
-    words = set(words_of(tool.name))
+def _order(one: Explored) -> int:
+    """Return the place of a tool by the first guess: what makes, lists and writes, uses, and ends.
+
+    A tool that works and may write has made something already, and makes more with other arguments.
+    """
+    words, may_write = set(words_of(one.tool.name)), not one.tool.read_only
     if words & ENDING:
         return 3
-    if not tool.read_only and words & PRODUCING:
+    if may_write and (one.curious or words & PRODUCING):
         return 0
-    return 1 if words & LISTING or (words & WRITING and not tool.read_only) else 2
+    return 1 if words & LISTING or (words & WRITING and may_write) else 2

@@ -101,6 +101,12 @@ class Folder:
         path = self.by_ending(ending)
         return b64encode(_files()[path.relative_to(self.root).as_posix()]).decode() if path else ""
 
+    def text(self, ending: str, item: str) -> str | None:
+        """Return a text like the file with an ending, about an ``item`` of this name; None for no text."""
+        path = self.by_ending(ending)
+        name = path.relative_to(self.root).as_posix() if path else ""
+        return _files()[name].decode().replace(str(ROWS[1][0]), item) if name in texts() else None
+
     def like(self, example: str, *, must_exist: bool) -> Path:
         """Return the path in this folder for the path or ``file:`` URI of an example.
 

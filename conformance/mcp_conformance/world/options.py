@@ -16,11 +16,13 @@ from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.made_up import NEW_FILES, another, statements
 from mcp_conformance.world.members import Member, words_of
 from mcp_conformance.world.things import PRODUCING, is_name
-from mcp_conformance.world.words import endings_of
+from mcp_conformance.world.words import KINDS, endings_of
 from mcp_conformance.world.worked import Path
 from mcp_conformance.world.world import World
 
 RULED = ("enum", "const", "pattern", "format")
+CONTENTS = frozenset({"content", "text", "data", "body", "string", "input", "source", *KINDS})
+"""The last words of members that take the content of a file, if it is said of which kind."""
 MADE_UP = Origin("made up")
 
 
@@ -109,6 +111,9 @@ class Options:
             path = folder.by_ending(ending) if folder else None
             copy = folder.copy_of(str(path), self.world.copy_name(self.tool)) if folder and path else ""
             yield copy if copy and not self.tool.read_only else str(path) if path is not None else None
+        if self._is_free(member) and set(words_of(member.name)[-1:]) & CONTENTS and folder is not None:
+            endings = endings_of(member, self.tool.name, self._described)
+            yield from (folder.text(ending, text) for ending in endings)
         about, may_write = f"{self._about} {member.description}", not self.tool.read_only
         yield from statements(member, about, text, may_write=may_write)
         if wants_path(member) and self._verbs & NEW_FILES:

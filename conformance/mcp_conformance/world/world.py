@@ -19,6 +19,7 @@ from mcp_conformance.world.fitting import MAX_FITS, fitting, is_path
 from mcp_conformance.world.folder import PLACEHOLDER, Folder
 from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
+from mcp_conformance.world.makers import Makers
 from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ours import MIN_HIDDEN
 from mcp_conformance.world.ownership import Ownership, is_deleting
@@ -40,11 +41,11 @@ MAX_NAME = 60
 class World:
     """What a run knows of a server: values, arguments that worked, and what is whose.
 
-    All values for a tool come from the ``store``, which keeps the rule of ownership.  ``folder`` is
-    the furnished one, if the server works in one; ``kept`` has what earlier runs learned.  ``given`` are
-    the arguments that the user gives, by tool.  ``given_up`` has the names of tools that were explored in
-    vain, with the refusals of the plainest arguments, ``needed`` the members with which tools worked in an
-    earlier run, ``names`` those of all that are known.
+    All values for a tool come from the ``store``, which keeps the rule of ownership; ``makers`` knows which
+    tools name what they make.  ``folder`` is the furnished one, if the server works in one; ``kept`` has what
+    earlier runs learned.  ``given`` are the arguments that the user gives, by tool.  ``given_up`` has the
+    names of tools that were explored in vain, with the refusals of the plainest arguments, ``needed`` the
+    members with which tools worked in an earlier run, ``names`` those of all that are known.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class World:
         given: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType({}),
     ):
         self.store = Store(ownership)
+        self.makers = Makers(self.store)
         self.folder, self._kept = folder, kept
         self.worked = Worked()
         self.given_up: dict[str, str] = {}
@@ -337,7 +339,7 @@ class World:
         tool = call.tool
         working = Working(tool.name, call.arguments, known, tuple(needed))
         self.worked.add(working, self._members_of(tool), is_best=is_best)
-        self._learn_values(call, known)
+        self._learn_values(call, known, is_best=is_best)
 
     def _name_made(self, tool: Tool, value: Any) -> None:
         """Learn the name of what a tool has made, if it stands in a longer text: ``CREATE TABLE name``."""
@@ -348,7 +350,8 @@ class World:
             keys = tuple(dict.fromkeys(("name", found[1].lower() or "name", *sorted(things_of(tool.name)))))
             self.store.confirm(Known(text, keys, Origin("arguments of", tool.name), Owner.MADE, 3))
 
-    def _learn_values(self, call: Call, known: Mapping[Path, Known]) -> None:
+    def _learn_values(self, call: Call, known: Mapping[Path, Known], *, is_best: bool = False) -> None:
+        """Learn the values in arguments and in the answer; what the best call of a tool made comes first."""
         tool = call.tool
         is_given = self._is_given(tool.name, call.arguments)
         for member in self._members_of(tool):
@@ -365,7 +368,8 @@ class World:
                 self._name_made(tool, value)
         ours, creates = self.ownership.ours, not tool.read_only
         found = values_of(call.reply.result, tool.name, call.arguments, ours=ours, creates=creates)
-        self.store.learn(found, tool, call.arguments)
+        found = self.makers.owned(found, call)
+        self.store.learn((replace(one, rank=one.rank + is_best) for one in found), tool, call.arguments)
 
     def _is_given(self, tool: str, arguments: Any) -> bool:
         """Return whether the user gave these arguments: what they name was there before."""

@@ -1,0 +1,88 @@
+"""Makers: tools that give the things they make ids of the server's, which nothing else shows to be ours."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from mcp_conformance.client.tool_call import Call
+from mcp_conformance.world.answers import has_ours, ids_of
+from mcp_conformance.world.known import Known, Owner
+from mcp_conformance.world.members import words_of
+from mcp_conformance.world.ownership import is_deleting
+from mcp_conformance.world.store import Store
+from mcp_conformance.world.success import is_success
+from mcp_conformance.world.things import PRODUCING
+
+TAKING = frozenset(
+    {
+        *("get", "list", "search", "find", "read", "fetch", "show", "describe", "query", "lookup", "check"),
+        *("next", "pop", "dequeue", "claim", "take", "poll", "receive", "random", "pick", "draw", "sample"),
+        *(
+            "latest",
+            "recent",
+            "lease",
+            "reserve",
+            "acquire",
+            "assign",
+            "accept",
+            "process",
+            "pull",
+            "consume",
+        ),
+    }
+)
+"""Words in the names of tools whose answers may name another thing each time, which was there before."""
+
+
+class Makers:
+    """The tools that make a thing at each call, and the keys under which their answers name it.
+
+    The same call, made twice, names another thing each time if it made both; a thing that was there before
+    has the same name in both answers.
+    """
+
+    def __init__(self, store: Store):
+        self._store = store
+        self._compared: set[str] = set()
+        self._keys: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+
+    def owned(self, found: Iterable[Known], call: Call) -> Iterator[Known]:
+        """Yield the values of an answer; those that name what the call made are of this run's making."""
+        keys = self._keys[call.tool.name]
+        ids = ids_of(call.reply.result) if keys else {}
+        for one in found:
+            key = next(iter(one.keys), "").lower()
+            is_made = key in keys and ids.get(key) == one.value
+            yield replace(one, owner=Owner.MADE) if is_made else one
+
+    def may_make(self, call: Call) -> bool:
+        """Return whether the same call, made again, may show that its answer has the id of what it made.
+
+        It says that the call was about what this run sent, or its name says that the tool makes something,
+        and nobody has seen the id before.
+        """
+        tool, words = call.tool, set(words_of(call.tool.name))
+        if (
+            tool.read_only
+            or tool.name in self._compared
+            or call.is_slow
+            or is_deleting(tool)
+            or words & TAKING
+        ):
+            return False
+        is_told = bool(words & PRODUCING) or has_ours(call.reply.result, self._store.ownership.ours)
+        return is_told and any(self._store.get(one) is None for one in ids_of(call.reply.result).values())
+
+    def compare(self, call: Call, again: Call) -> None:
+        """Learn the keys whose ids differ in the answers to two calls alike, and were not known before."""
+        self._compared.add(call.tool.name)
+        if is_success(again.reply):
+            first, second = ids_of(call.reply.result), ids_of(again.reply.result)
+            self._keys[call.tool.name] = frozenset(
+                key
+                for key in first.keys() & second.keys()
+                if first[key] != second[key]
+                and not (self._store.get(first[key]) or self._store.get(second[key]))
+            )
