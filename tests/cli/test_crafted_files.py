@@ -68,3 +68,29 @@ def test_no_file_of_others_is_obeyed(words, tmp_path):
     assert [char for char in output if not char.isprintable() and char != "\n"] == []
     assert [line for line in output.splitlines() if OBEYED.search(line)] == []
     assert not re.search(r"Traceback|internal error", output)
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks of a process that has imported all")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mcp.json", ["run", "--config", "mcp.json"]),
+        ("mcp-conformance.toml", ["run"]),
+        ("pyproject.toml", ["run"]),
+        ("pyproject.toml", ["init"]),
+        ("package.json", ["init"]),
+        ("talk.jsonl", ["replay", "talk.jsonl"]),
+        ("notes.toml", ["survey", "table", "results", "--notes", "notes.toml"]),
+        ("none", ["run", "--example", f"echo {DEEP}", "--", "server"]),
+    ],
+    ids=lambda one: one if isinstance(one, str) else one[0],
+)
+def test_a_file_that_is_nested_too_deeply_is_one_line(name, words, tmp_path):
+    (tmp_path / name).write_text(f"a = {DEEP}" if name.endswith(".toml") else DEEP)
+    status, output = forked(words, tmp_path, 60)
+    assert status == 4
+    assert [line for line in output.splitlines() if line][1:] == []
+    assert re.search(r"nested too deeply|recursion|tables \[\[read\]\]", output)

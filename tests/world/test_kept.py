@@ -103,7 +103,9 @@ def test_of_a_changed_tool_or_another_command_nothing_is_known(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"format": 1, "tools": {}}', '{"format": 2, "tools": 3}', '{"format": 2'], ids=str
+    "text",
+    ["", "[]", '{"format": 1, "tools": {}}', '{"format": 2, "tools": 3}', '{"format": 2', "[" * 100_000],
+    ids=lambda text: text[:30],
 )
 def test_a_broken_file_is_an_empty_one(tmp_path, text):
     path = written(tmp_path, working("n-1")).path
@@ -111,7 +113,28 @@ def test_a_broken_file_is_an_empty_one(tmp_path, text):
     assert kept(tmp_path).working(tool()) is None
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
+@pytest.mark.parametrize("instead", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_not_read(tmp_path, instead):
+    path = written(tmp_path, working("n-1")).path
+    path.unlink()
+    if instead == "pipe":
+        os.mkfifo(path)
+    elif instead == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    assert kept(tmp_path).working(tool()) is None
+
+
 CHANGES = [
+    {
+        "working": {
+            "arguments": {},
+            "needed": [],
+            "known": [{"path": [], "value": 1, "keys": [], "origin": [], "owner": 1, "rank": 1e400}],
+        }
+    },
     {"working": None},
     {"working": 3},
     {"working": {}},

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +22,8 @@ from mcp_conformance.transport.redaction import Redaction
 FORMAT = 1
 # Names of files end at 255 bytes, which a name of other letters takes three times as fast.
 MAX_NAME_LENGTH = 90
+UNUSUAL = re.compile(r"[^\w .:'-]|  ")
+"""A character that says more in the name of a tool than what stands for it in the name of a file."""
 T = TypeVar("T")
 
 
@@ -69,7 +72,9 @@ class Transcript:
             if not line.sent or line.fault != CUT
         ]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]), encoding="ascii")
+        path.unlink(missing_ok=True)
+        with path.open("x", encoding="ascii") as file:  # never through a link that a server has put there
+            file.writelines(json.dumps(row) + "\n" for row in [header, *rows])
 
     @property
     def is_whole(self) -> bool:
@@ -92,14 +97,18 @@ class Transcript:
     def keep(self, folder: Path, name: str, ending: str = "") -> Path:
         """Write it to a file with a name like ``name`` and this ending in a folder, and return the path.
 
-        The name is cut when no credential is left in it.  A new folder gets a ``.gitignore``.  Raises
-        `OSError`.
+        The name is cut when no credential is left in it.  One with characters that no file should have gets
+        a digest, so that ``a/b`` and ``a|b`` have files of their own.  A new folder gets a ``.gitignore``.
+        Raises `OSError`.
         """
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         if is_new:
             (folder / ".gitignore").write_text("*\n", encoding="ascii")
-        shown = re.sub(r"\W+", "-", self.redaction.text(name)).strip("-")
+        whole = self.redaction.text(name)
+        shown = re.sub(r"\W+", "-", whole).strip("-")
+        if UNUSUAL.search(whole) or len(shown) > MAX_NAME_LENGTH:
+            ending = f"-{blake2b(whole.encode(errors='surrogatepass'), digest_size=3).hexdigest()}{ending}"
         path = Path(folder, f"{shown[:MAX_NAME_LENGTH]}{ending}.jsonl")
         self.write(path)
         return path
@@ -124,6 +133,8 @@ def _row(number: int, text: str) -> dict[str, Any]:
         row = json.loads(text)
     except ValueError as error:
         raise BadTranscript(f"line {number}: not JSON: {error}") from error
+    except RecursionError as error:
+        raise BadTranscript(f"line {number}: it is nested too deeply") from error
     if not isinstance(row, dict):
         raise BadTranscript(f"line {number}: an object is expected")
     return row

@@ -81,6 +81,8 @@ def nearest_configuration(folder: Path) -> Configuration | None:
 def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except RecursionError as error:
+        raise BadConfiguration(f"{path}: it is nested too deeply") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise BadConfiguration(f"{path}: {reason}") from error

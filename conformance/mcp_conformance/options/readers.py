@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_conformance.options.given import Given
 from mcp_conformance.protocol import revisions as known_revisions
-from mcp_conformance.protocol.text import did_you_mean
+from mcp_conformance.protocol.text import did_you_mean, shorten
 
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
@@ -186,6 +186,8 @@ def json_value(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise ValueError(f"not JSON: {error} in {text!r}") from error
+    except RecursionError as error:
+        raise ValueError(f"it is nested too deeply: {shorten(text, 40)}") from error
 
 
 def budgets(given: Given) -> dict[str, float]:

@@ -46,6 +46,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise UnreadableFile(f"{path.name}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise UnreadableFile(f"{path.name}: it is nested too deeply") from error
 
 
 def read_ini(path: Path) -> configparser.RawConfigParser:
@@ -64,6 +66,8 @@ def read_json(path: Path) -> dict[str, Any]:
         found = json.loads(read_text(path) or "{}")
     except ValueError as error:
         raise UnreadableFile(f"{path.name}: not JSON: {error}") from error
+    except RecursionError as error:
+        raise UnreadableFile(f"{path.name}: it is nested too deeply") from error
     return as_table(found)
 
 

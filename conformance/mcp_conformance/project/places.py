@@ -48,7 +48,7 @@ def _keys(line: str) -> TableName:
     """Return the keys of a line of TOML, the outermost first; empty if it is not whole."""
     try:
         return tuple(_chain(tomllib.loads(line)))
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return ()
 
 

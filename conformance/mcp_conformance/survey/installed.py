@@ -9,6 +9,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ NPM_SDKS = ("sdk", "server")
 MARKS: Mapping[bytes, str] = {**LINKED, b"\tgithub.com/mark3labs/mcp-go\tv": "mcp-go"}
 """What a compiled program contains before the version of a library."""
 MIN_PROGRAM_BYTES = 1_000_000
+WRONG = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What a manifest raises that its package has written wrongly."""
 IS_WINDOWS = sys.platform == "win32"
 
 
@@ -41,7 +44,10 @@ def start_command(target: Target, folder: str) -> tuple[str, ...]:
 
 def _program(target: Target, folder: Path) -> tuple[str, ...]:
     found = _npm_program if target.registry == "npm" else _python_program
-    return (*found(target.package, folder), *target.arguments)
+    try:
+        return (*found(target.package, folder), *target.arguments)
+    except WRONG as error:
+        raise Unusable(f"{target.package} has no manifest that can be read: {error}") from error
 
 
 def _npm_program(package: str, folder: Path) -> tuple[str, ...]:
@@ -91,7 +97,8 @@ def _npm_sdk(folder: Path) -> str:
     for name in NPM_SDKS:
         found = folder.glob(f"**/node_modules/@modelcontextprotocol/{name}/package.json")
         for path in sorted(found, key=lambda path: len(path.parts)):
-            return f"TypeScript SDK {json.loads(path.read_text(encoding='utf-8'))['version']}"
+            with suppress(*WRONG):
+                return f"TypeScript SDK {json.loads(path.read_text(encoding='utf-8'))['version']}"
     return ""
 
 

@@ -27,6 +27,6 @@ def read_notes(path: Path) -> Notes:
                 if key in found:
                     raise BadNotes(f"{path}: {server}: {one['requirement']} has two notes")
                 found[key] = one["note"]
-    except (OSError, KeyError, TypeError) as error:
+    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise BadNotes(f"{path}: tables [[read]] with requirement, servers and note are expected") from error
     return found

@@ -24,6 +24,8 @@ from mcp_conformance.world.lock import locked
 from mcp_conformance.world.worked import Working, in_order
 
 FORMAT = 2
+# Not measured: the arguments of a thousand tools take a megabyte.
+MAX_BYTES = 64_000_000
 """The format of the file; a file of another one is not read."""
 # Not measured: an exploration of 46 tools takes some ten seconds.  Who waits longer explores itself.
 MAX_WAIT_SECONDS = 60.0
@@ -74,14 +76,19 @@ class Kept:
     def read(self) -> None:
         """Read what is in the file now; nothing if there is none, or it can't be read."""
         self._tools = {}
-        with suppress(OSError, ValueError):
-            content = json.loads(self.path.read_text(encoding="utf-8"))
+        with suppress(OSError, ValueError, RecursionError):
+            content = json.loads(self._text())
             if isinstance(content, dict) and content.get("format") == FORMAT:
                 self._tools = content["tools"] if isinstance(content.get("tools"), dict) else {}
         self._tools = {
             **{name: one for name, one in self._tools.items() if name not in self._new},
             **self._new,
         }
+
+    def _text(self) -> str:
+        """Return what is in the file; a server may have put a pipe there, a device, or a file without end."""
+        is_kept = self.path.is_file() and self.path.stat().st_size <= MAX_BYTES
+        return self.path.read_text(encoding="utf-8") if is_kept else "{}"
 
     def _entry(self, tool: Tool) -> Mapping[str, Any] | None:
         entry = self._tools.get(tool.name)
@@ -105,7 +112,7 @@ class Kept:
         entry = self._entry(tool)
         try:
             return self._read(tool, entry["working"]) if entry is not None and "working" in entry else None
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
             return None
 
     def _read(self, tool: Tool, row: Mapping[str, Any]) -> Working:
