@@ -1,9 +1,11 @@
 """The database of values that failed before, at an address that runs share."""
 
+import os
+
 import pytest
 from hypothesis.database import ExampleDatabase
 
-from mcp_conformance.fuzzing.databases import BadDatabase, Forgiving, database_at
+from mcp_conformance.fuzzing.databases import BadDatabase, Forgiving, database_at, remembered_in
 from mcp_conformance_fixtures.mutants import params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
@@ -32,6 +34,25 @@ def test_a_value_in_a_folder_is_tried_first(tmp_path):
     assert not failed_with(database)
     database.save(KEY, b'{"a":7919,"b":104729}')
     assert failed_with(database)
+
+
+def test_a_value_that_is_no_value_is_forgotten(tmp_path):
+    database = database_at(str(tmp_path))
+    for text in (b"[" * 100_000, b"\xff", b"", b"{}"):
+        database.save(KEY, text)
+    assert not failed_with(database)
+    assert not set(database.fetch(KEY)) - {b"{}"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
+def test_a_pipe_among_the_values_is_not_opened(tmp_path):
+    database = database_at(str(tmp_path))
+    database.save(KEY, b"{}")
+    assert remembered_in(database, KEY) == (b"{}",)
+    (value,) = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes() == b"{}"]
+    os.mkfifo(value.with_name("pipe"))
+    assert remembered_in(database, KEY) == ()
+    assert remembered_in(database, b"other") == ()
 
 
 class Gone(ExampleDatabase):

@@ -24,6 +24,7 @@ from mcp_conformance.client.reply import Reply
 from mcp_conformance.expect import skip
 from mcp_conformance.fuzzing.budgets import CASES, CaseBudget
 from mcp_conformance.fuzzing.case_source import CaseSource
+from mcp_conformance.fuzzing.databases import remembered_in
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, grade
 from mcp_conformance.fuzzing.reproduction import FailedCase, Reproduction
@@ -81,10 +82,10 @@ class Fuzzer:
 
     def try_again(self, remembered: Callable[[Any], Case | None]) -> None:
         """Try values that failed in earlier runs; ``remembered`` makes a case of one, None if stale."""
-        for text in self._database.fetch(self._key()):
+        for text in remembered_in(self._database, self._key()):
             try:
                 case = remembered(json.loads(text))
-            except ValueError:
+            except (ValueError, RecursionError):
                 case = None
             if case is None or self._trials.failed(case) is None:
                 self._database.delete(self._key(), text)
