@@ -45,9 +45,12 @@ def test_what_never_succeeds_is_listed(workers):
     assert re.search(r"no call succeeded: search_archive \(0 of [12]\)", output), output
 
 
-def test_the_option_that_may_help_has_the_plainest_arguments():
+def test_the_option_that_may_help_is_a_form_to_fill_in():
     output = " ".join(run_suite(REFERENCE, *CALLS).output.split())
-    assert """; give arguments that work in this form: --example 'fail {"reason": "example"}'""" in output
+    assert (
+        """; give arguments that work in place of <...>: --example 'fail {"reason": "<reason>"}'; """
+        """the nearest call: fail {"reason": "example"}, which got """
+    ) in output
     assert "fail (0 of " in output
     assert "echo (0 of " not in output
 

@@ -271,6 +271,23 @@ def test_a_refusal_names_the_thing_that_another_tool_makes():
     assert best.arguments == {"sheet": "Sales", "name": "Table1"}
 
 
+def test_what_is_not_open_yet_is_tried_again_when_it_may_be():
+    # office-powerpoint-mcp-server 2.0.7: "No presentation is currently loaded or the specified ID is invalid"
+    decks = []
+
+    def create_deck(title: str):
+        decks.append(f"deck-{len(decks)}")
+        return {"deck_id": decks[-1]}
+
+    def add_slide(layout: int = 0, title: str = "", fill: str = "", side: str = "", deck_id: str = ""):
+        if deck_id not in decks:
+            raise Refused("No deck is currently loaded or the specified ID is invalid")
+        return {"message": f"Added {title}"}
+
+    best = explored(FakeTools(create_deck, add_slide)).best_of("add_slide")
+    assert best.arguments["deck_id"] in decks
+
+
 def test_a_tool_that_a_refusal_names_shows_what_to_use():
     def open_box(label: str):
         if label != "red":

@@ -12,6 +12,7 @@ import wave
 import zipfile
 import zlib
 from pathlib import Path
+from posixpath import normpath
 from xml.etree import ElementTree
 
 import pytest
@@ -20,6 +21,7 @@ from mcp_conformance.world.folder import Folder, furnish
 from mcp_conformance.world.known import KnownValues, Owner
 
 SPREADSHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 WORDS = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 ROWS = [("apples", 12, 0.5), ("bread", 3, 2.25), ("cheese", 7, 4.75)]
 
@@ -111,13 +113,22 @@ def test_the_text_document_has_paragraphs_and_a_table(folder):
     assert_every_part_is_declared(found)
 
 
+def test_the_presentation_has_a_slide_with_a_title_and_text(folder):
+    found = parts(folder.by_ending(".pptx"))
+    texts = [one.text for one in found["ppt/slides/slide1.xml"].iter(f"{DRAWING}t")]
+    assert texts[:2] == ["Shop", "The shop sells three items."]
+    scheme = next(found["ppt/theme/theme1.xml"].iter(f"{DRAWING}clrScheme"))
+    assert [one.tag.removeprefix(DRAWING) for one in scheme][:4] == ["dk1", "lt1", "dk2", "lt2"]
+    assert_every_part_is_declared(found)
+
+
 def assert_every_part_is_declared(found):
     declared = {one.get("PartName") for one in found["[Content_Types].xml"] if one.get("PartName")}
     assert declared == {f"/{name}" for name in found if not name.endswith((".rels", "Types].xml"))}
     for name, relationships in found.items():
         if name.endswith(".rels"):
             base = name.partition("_rels/")[0]
-            assert all(f"{base}{one.get('Target')}" in found for one in relationships)
+            assert all(normpath(f"{base}{one.get('Target')}") in found for one in relationships)
 
 
 def test_the_database_is_whole_and_can_be_written(folder, tmp_path):

@@ -8,10 +8,11 @@ from mcp_conformance.generation import example
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.world.exploration import Exploration
 from mcp_conformance.world.folder import furnish
+from mcp_conformance.world.nearest import form_of
 from mcp_conformance.world.ours import Ours
 from mcp_conformance.world.ownership import Ownership, made_text
 from mcp_conformance.world.world import World
-from support.fake_tools import FakeTools, Refused
+from support.fake_tools import FakeTools, Refused, tool
 
 REVISION = "2025-11-25"
 TEXT = made_text(0)
@@ -51,6 +52,7 @@ def test_a_call_with_what_exists_is_nearer_than_the_plainest(tmp_path):
     assert arguments["path"].endswith(".xlsx")
     assert found.answer == f"Series '{arguments['series']}' not found in {arguments['path']}"
     assert "series" in found.lacks
+    assert json.loads(found.form) == {"path": "<path>", "series": "<series>"}
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,29 @@ def test_what_it_lacks_is_read_from_the_answer(answer, lacks):
         raise Refused("no")
 
     assert nearest(FakeTools(show, open_book, reading={"show"}), limit=0).lacks == lacks
+
+
+def test_the_form_keeps_what_works_elsewhere_and_adds_what_is_missing():
+    # A macro reader's proposal, read_vba {"path": "example"}, could not work.
+    def show(path: str, flag: bool, mode: str = ""):
+        raise Refused("Missing required argument: mode")
+
+    def list_paths(path: str):
+        if path == "example":
+            raise Refused(f"'{path}' must be one of: 'north', 'south'")
+        return path
+
+    found = nearest(FakeTools(show, list_paths, reading={"show", "list_paths"}))
+    form = json.loads(found.form)
+    assert form["mode"] == "<mode>"
+    assert form["path"] in {"north", "south"}
+    assert form["flag"] in {True, False}
+
+
+def test_nothing_to_fill_in_is_no_form():
+    assert (
+        form_of({"kind": "a", "on": True}, tool("show", {"kind": {"enum": ["a", "b"]}, "on": bool})) is None
+    )
 
 
 def test_a_tool_that_works_has_no_nearest_call():

@@ -22,7 +22,7 @@ from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.settings import OPEN_WORLD_CALLS
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.verdicts import Cause
-from mcp_conformance.world.nearest import Nearest
+from mcp_conformance.world.nearest import Nearest, form_of
 
 WIDTH = 110
 MAX_NAMES, FEW_NAMES = 12, 5
@@ -261,7 +261,7 @@ def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> It
         remedy = _remedy(subject, {first: nearest[first]} if first else dict.fromkeys(failing))
         yield f"no call succeeded: {shown}{remedy}"
         for tool in others[: MAX_NEAREST - 1]:
-            yield f"the nearest call of {named(tool, 40)}: {_nearest(subject, tool, nearest[tool])}"
+            yield f"the nearest call of another tool: {_nearest(subject, tool, nearest[tool])}"
 
 
 def vain_lines(report: Report) -> Iterator[str]:
@@ -297,35 +297,38 @@ def _remedy(subject: Subject, failing: Mapping[str, Nearest | None]) -> str:
     """Return the option with which a user gives arguments that work: from the nearest call, or plain ones."""
     for tool, nearest in failing.items():
         if nearest is not None:
-            form = "; give arguments that work in this form" if nearest.has_arguments else "; for example"
-            return f"{form}: {_nearest(subject, tool, nearest)}"
-    known = ((tool, _known_arguments(subject, tool)) for tool in failing)
-    said = [
-        shorten(shell_line(["--example", f"{tool} {json.dumps(one)}"]), 300) for tool, one in known if one
-    ]
-    return f"; give arguments that work in this form: {min(said, key=len)}" if said else ""
+            form = subject.settings.redaction(nearest.form)
+            return f"{_to_fill_in(tool, form)}; the nearest call: {_nearest(subject, tool, nearest)}"
+    forms = ((tool, _form(subject, tool)) for tool in failing)
+    said = [_to_fill_in(tool, json.dumps(form)) for tool, form in forms if form]
+    return min(said, key=len, default="")
+
+
+def _to_fill_in(tool: str, form: str) -> str:
+    """Return how to give arguments in a form to fill in; empty if there is nothing to fill in."""
+    option = shorten(shell_line(["--example", f"{tool} {form}"]), 300)
+    return f"; give arguments that work in place of <...>: {option}" if form else ""
 
 
 def _nearest(subject: Subject, tool: str, nearest: Nearest) -> str:
     """Return the arguments of the call that came nearest, its answer, and what it seems to lack."""
     redact = subject.settings.redaction
-    words = ["--example", f"{tool} {redact(nearest.arguments)}"]
-    option = shell_line(words) if nearest.has_arguments else named(tool, 40)
+    call = f"{named(tool, 40)} {redact(nearest.arguments)}"
     answer = shorten(" ".join(redact(nearest.answer).split()), MAX_ANSWER)
     lacks = f"; it seems to lack {shorten(redact(nearest.lacks), MAX_ANSWER)}" if nearest.lacks else ""
-    return f'{shorten(option, 300)}, which got "{answer}"{lacks}'
+    return f'{shorten(call, 300)}, which got "{answer}"{lacks}'
 
 
-def _known_arguments(subject: Subject, name: str) -> Any:
-    """Return arguments that a tool's input schema allows: what a user may start from."""
+def _form(subject: Subject, name: str) -> Any:
+    """Return arguments that a tool's input schema allows, for the user to fill in; None without any."""
     from mcp_conformance.generation import NoExample, example  # noqa: PLC0415  (loads Hypothesis, which not every command needs)
 
     for surface in subject.live:
         for tool in surface.tools:
             if tool.name == name:
                 with suppress(NoExample):
-                    return example(tool.input_schema, surface.revision)
-    return {}
+                    return form_of(example(tool.input_schema, surface.revision), tool)
+    return None
 
 
 # A requirement -----------------------------------------------------------------------------------

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from copy import copy
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import astuple, dataclass
 from typing import Any, Self
 
-from mcp_conformance.client.tool_call import Call
+from mcp_conformance.client.tool_call import Call, Tool
+from mcp_conformance.world.filling import put
 from mcp_conformance.world.fitting import wants_path
-from mcp_conformance.world.members import members_of
+from mcp_conformance.world.members import Member, members_of
 from mcp_conformance.world.refusals import clues
 from mcp_conformance.world.wording import MARK, kind_of_refusal, said
 from mcp_conformance.world.worked import values_at
@@ -27,23 +28,20 @@ class Nearest:
     A result comes nearer than a tool error, and that nearer than a protocol error; of two alike, the one with
     more paths of this run and values that worked for other tools, then the one with a newer refusal:
     ``rank``.  ``arguments`` are a JSON text, ``answer`` is what the call got, and ``lacks`` says what seems
-    to be missing, as far as the answer says so.
+    to be missing, as far as the answer says so.  ``form`` is the JSON text of arguments for the user to fill
+    in (`form_of`), empty if there is nothing to fill in.
     """
 
     rank: tuple[int, ...]
     arguments: str
     answer: str
     lacks: str
-
-    @property
-    def has_arguments(self) -> bool:
-        """Whether there are arguments, which a user may give otherwise."""
-        return self.arguments != "{}"
+    form: str
 
     @property
     def order(self) -> tuple[bool, tuple[int, ...]]:
         """What is the greater, the more it helps a user to see this call."""
-        return self.has_arguments, self.rank
+        return bool(self.form), self.rank
 
     def as_data(self) -> list[Any]:
         """Return it as an xdist worker can send it."""
@@ -87,9 +85,28 @@ def nearest_of(call: Call, rank: tuple[int, ...], world: World) -> Nearest | Non
     members = [name for one in found for name in one.needs if name not in call.arguments]
     missing = [one.member for one in found if one.is_missing]
     endings = [one.ending for one in found if one.ending]
-    return Nearest(
-        rank, arguments, shown(text)[:MAX_KEPT], "; ".join(_lacks(names, members, missing, endings))
-    )
+    lacks = "; ".join(_lacks(names, members, missing, endings))
+    wanted = {**dict.fromkeys(members[:1], ""), **call.arguments}
+    form = form_of(wanted, call.tool, lambda one, value: bool(world.worked.times(one, value)))
+    written = json.dumps(shown(form), ensure_ascii=False) if form is not None else ""
+    return Nearest(rank, arguments, shown(text)[:MAX_KEPT], lacks, written)
+
+
+def form_of(
+    arguments: Mapping[str, Any], tool: Tool, works: Callable[[Member, Any], bool] = lambda *_: False
+) -> dict[str, Any] | None:
+    """Return arguments with ``<name>`` in place of each value that a user has to give; None if there is none.
+
+    Values that a member lists stay, and those that work: for its like in another call.
+    """
+    form, has_blanks = deepcopy(dict(arguments)), False
+    for member in members_of(tool.input_schema):
+        is_listed = any(key in part for part in member.parts for key in ("enum", "const"))
+        for value in values_at(arguments, member.path)[:1]:
+            is_meant = isinstance(value, str | int | float) and not isinstance(value, bool)
+            if is_meant and not is_listed and not works(member, value):
+                has_blanks |= put(form, member.path, f"<{member.name}>")
+    return form if has_blanks else None
 
 
 def _lacks(

@@ -38,6 +38,7 @@ RESERVED = re.compile(r"https?://(?:[\w-]+\.)*example(?:\.(?:com|org|net))?(?:[/
 KINDS = {
     **dict.fromkeys(("excel", "spreadsheet", "workbook", "xlsx"), ".xlsx"),
     "docx": ".docx",
+    **dict.fromkeys(("powerpoint", "presentation", "slide", "deck", "pptx"), ".pptx"),
     **dict.fromkeys(("markdown", "md"), ".md"),
     **dict.fromkeys(("image", "picture", "png"), ".png"),
     **dict.fromkeys(("photo", "jpeg", "jpg"), ".jpg"),
@@ -49,7 +50,7 @@ KINDS = {
 """Words for a kind of file, and its ending."""
 KIND_OF_FILE = re.compile(
     rf"\b({'|'.join((*KINDS, 'word'))})(?: \w+)? (?:files?|documents?)\b"
-    r"|\b(workbook|spreadsheet|pdf|csv|docx|xlsx)s?\b",
+    r"|\b(workbook|spreadsheet|pdf|csv|docx|xlsx|pptx|powerpoint)s?\b",
     re.IGNORECASE,
 )
 """``the Excel file``, ``a PDF``"""

@@ -1,4 +1,4 @@
-"""The documents of a furnished folder: a workbook, a text with a table, a page, an archive."""
+"""The documents of a furnished folder: a workbook, a text with a table, slides, a page, an archive."""
 
 from __future__ import annotations
 
@@ -6,17 +6,38 @@ import zipfile
 from collections.abc import Mapping
 from html import escape
 from io import BytesIO
+from pathlib import PurePosixPath
 
 from mcp_conformance.world.furniture.texts import ROWS, TEXT
 
 XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 WORDS = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 TYPES = "application/vnd.openxmlformats-officedocument."
 SHEET, TOTALS = "Sheet1", "Totals"
 """The names of the sheets in the workbook: that with the items comes first."""
+COLOURS = {
+    "dk1": "000000",
+    "lt1": "FFFFFF",
+    "dk2": "44546A",
+    "lt2": "E7E6E6",
+    **{f"accent{number}": "4472C4" for number in range(1, 7)},
+    "hlink": "0563C1",
+    "folHlink": "954F72",
+}
+"""The colours of the theme of a presentation, in the order that its schema demands."""
+MAPPED = {
+    "bg1": "lt1",
+    "tx1": "dk1",
+    "bg2": "lt2",
+    "tx2": "dk2",
+    **{name: name for name in list(COLOURS)[4:]},
+}
+"""The colours of a slide, by those of the theme."""
 MOMENT = (2025, 3, 3, 9, 0, 0)
 """When the files in archives were written."""
 
@@ -26,6 +47,7 @@ def documents() -> dict[str, bytes]:
     return {
         "example.xlsx": workbook(),
         "example.docx": text_document(),
+        "example.pptx": presentation(),
         "example.pdf": page(),
         "example.zip": archive({"example.txt": TEXT, "notes/first.txt": "The apples are ripe.\n"}),
     }
@@ -45,8 +67,13 @@ def archive(files: Mapping[str, str]) -> bytes:
 # Office Open XML ---------------------------------------------------------------------------------
 
 
-def _package(main: str, kind: str, parts: Mapping[str, tuple[str, str]], others: Mapping[str, str]) -> bytes:
-    """Return an Office file: ``main`` is the path of its main part, ``parts`` are content types and texts."""
+def _package(
+    main: str, parts: Mapping[str, tuple[str, str]], others: Mapping[str, Mapping[str, str]]
+) -> bytes:
+    """Return an Office file: ``main`` is the path of its main part, ``parts`` are content types and texts.
+
+    ``others`` are the relationships of parts by their paths: targets and kinds.
+    """
     overrides = "".join(
         f'<Override PartName="/{name}" ContentType="{TYPES}{type}+xml"/>' for name, (type, _) in parts.items()
     )
@@ -56,12 +83,13 @@ def _package(main: str, kind: str, parts: Mapping[str, tuple[str, str]], others:
         f'<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
         f"{overrides}</Types>"
     )
-    folder, _, name = main.rpartition("/")
-    inner = {f"{folder}/_rels/{name}.rels": _relationships(others)} if others else {}
     texts = {
         "[Content_Types].xml": types,
-        "_rels/.rels": _relationships({main: kind}),
-        **inner,
+        "_rels/.rels": _relationships({main: "officeDocument"}),
+        **{
+            f"{PurePosixPath(path).parent}/_rels/{PurePosixPath(path).name}.rels": _relationships(targets)
+            for path, targets in others.items()
+        },
         **{path: text for path, (_, text) in parts.items()},
     }
     return archive(texts)
@@ -112,7 +140,7 @@ def workbook() -> bytes:
         sheet = f'{XML}<worksheet xmlns="{MAIN}">{content}</worksheet>'
         parts[f"xl/worksheets/sheet{number}.xml"] = ("spreadsheetml.worksheet", sheet)
         others[f"worksheets/sheet{number}.xml"] = "worksheet"
-    return _package("xl/workbook.xml", "officeDocument", parts, {**others, "styles.xml": "styles"})
+    return _package("xl/workbook.xml", parts, {"xl/workbook.xml": {**others, "styles.xml": "styles"}})
 
 
 def _row(number: int, row: tuple[object, ...]) -> str:
@@ -148,7 +176,7 @@ def text_document() -> bytes:
         "word/document.xml": ("wordprocessingml.document.main", body),
         "word/styles.xml": ("wordprocessingml.styles", styles),
     }
-    return _package("word/document.xml", "officeDocument", parts, {"styles.xml": "styles"})
+    return _package("word/document.xml", parts, {"word/document.xml": {"styles.xml": "styles"}})
 
 
 def _paragraph(text: str, style: str = "") -> str:
@@ -158,6 +186,79 @@ def _paragraph(text: str, style: str = "") -> str:
 
 def _table_cell(value: object) -> str:
     return f'<w:tc><w:tcPr><w:tcW w:w="2400" w:type="dxa"/></w:tcPr>{_paragraph(str(value))}</w:tc>'
+
+
+def presentation() -> bytes:
+    """Return a PPTX file with a slide that has a title and the text; its master and its theme are plain."""
+    paragraphs = "".join(f"<a:p><a:r><a:t>{escape(line)}</a:t></a:r></a:p>" for line in TEXT.splitlines())
+    title = _shape(2, "Title", "title", "<a:p><a:r><a:t>Shop</a:t></a:r></a:p>")
+    shown = _tree(title + _shape(3, "Content", "body", paragraphs))
+    blank = _tree(_shape(2, "Title", "title", "<a:p/>") + _shape(3, "Content", "body", "<a:p/>"))
+    listed = (
+        '<p:sldMasterIdLst><p:sldMasterId id="2147483648" r:id="rId1"/></p:sldMasterIdLst>'
+        '<p:sldIdLst><p:sldId id="256" r:id="rId2"/></p:sldIdLst>'
+        '<p:sldSz cx="9144000" cy="6858000"/><p:notesSz cx="6858000" cy="9144000"/>'
+    )
+    mapped = " ".join(f'{name}="{colour}"' for name, colour in MAPPED.items())
+    layouts = '<p:sldLayoutIdLst><p:sldLayoutId id="2147483649" r:id="rId1"/></p:sldLayoutIdLst>'
+    own = "<p:clrMapOvr><a:masterClrMapping/></p:clrMapOvr>"
+    layout, master = "slideLayouts/slideLayout1.xml", "slideMasters/slideMaster1.xml"
+    parts = {
+        "ppt/presentation.xml": _slides("presentation", listed, kind="presentation.main"),
+        "ppt/slides/slide1.xml": _slides("sld", shown + own, kind="slide"),
+        f"ppt/{layout}": _slides("sldLayout", blank + own, kind="slideLayout"),
+        f"ppt/{master}": _slides("sldMaster", f"{blank}<p:clrMap {mapped}/>{layouts}", kind="slideMaster"),
+        "ppt/theme/theme1.xml": ("theme", XML + _theme()),
+    }
+    others = {
+        "ppt/presentation.xml": {master: "slideMaster", "slides/slide1.xml": "slide"},
+        "ppt/slides/slide1.xml": {f"../{layout}": "slideLayout"},
+        f"ppt/{layout}": {f"../{master}": "slideMaster"},
+        f"ppt/{master}": {f"../{layout}": "slideLayout", "../theme/theme1.xml": "theme"},
+    }
+    return _package("ppt/presentation.xml", parts, others)
+
+
+def _slides(name: str, content: str, *, kind: str) -> tuple[str, str]:
+    """Return the type and the text of a part of a presentation, whose element has this name."""
+    names = f'xmlns:a="{DRAWING}" xmlns:r="{OFFICE}" xmlns:p="{SLIDES}"'
+    return f"presentationml.{kind}", f"{XML}<p:{name} {names}>{content}</p:{name}>"
+
+
+def _tree(shapes: str) -> str:
+    """Return the content of a slide with these shapes."""
+    about = '<p:nvGrpSpPr><p:cNvPr id="1" name=""/><p:cNvGrpSpPr/><p:nvPr/></p:nvGrpSpPr><p:grpSpPr/>'
+    return f"<p:cSld><p:spTree>{about}{shapes}</p:spTree></p:cSld>"
+
+
+def _shape(number: int, name: str, kind: str, paragraphs: str) -> str:
+    """Return the shape of a placeholder with its place on the slide."""
+    index = "" if kind == "title" else ' idx="1"'
+    top = 274638 if kind == "title" else 1600200
+    return (
+        f'<p:sp><p:nvSpPr><p:cNvPr id="{number}" name="{name}"/><p:cNvSpPr/>'
+        f'<p:nvPr><p:ph type="{kind}"{index}/></p:nvPr></p:nvSpPr>'
+        f'<p:spPr><a:xfrm><a:off x="457200" y="{top}"/><a:ext cx="8229600" cy="1143000"/></a:xfrm>'
+        f'<a:prstGeom prst="rect"><a:avLst/></a:prstGeom></p:spPr>'
+        f"<p:txBody><a:bodyPr/><a:lstStyle/>{paragraphs}</p:txBody></p:sp>"
+    )
+
+
+def _theme() -> str:
+    """Return a theme with the parts that each must have."""
+    colours = "".join(f'<a:{name}><a:srgbClr val="{value}"/></a:{name}>' for name, value in COLOURS.items())
+    font = '<a:latin typeface="Calibri"/><a:ea typeface=""/><a:cs typeface=""/>'
+    fill = '<a:solidFill><a:schemeClr val="phClr"/></a:solidFill>'
+    line = f'<a:ln w="6350">{fill}</a:ln>'
+    effect = "<a:effectStyle><a:effectLst/></a:effectStyle>"
+    return (
+        f'<a:theme xmlns:a="{DRAWING}" name="Shop"><a:themeElements>'
+        f'<a:clrScheme name="Shop">{colours}</a:clrScheme>'
+        f'<a:fontScheme name="Shop"><a:majorFont>{font}</a:majorFont><a:minorFont>{font}</a:minorFont>'
+        f'</a:fontScheme><a:fmtScheme name="Shop"><a:fillStyleLst>{fill * 3}</a:fillStyleLst>'
+        f"<a:lnStyleLst>{line * 3}</a:lnStyleLst><a:effectStyleLst>{effect * 3}</a:effectStyleLst>"
+        f"<a:bgFillStyleLst>{fill * 3}</a:bgFillStyleLst></a:fmtScheme></a:themeElements></a:theme>"
+    )
 
 
 # PDF ---------------------------------------------------------------------------------------------

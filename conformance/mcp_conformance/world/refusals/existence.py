@@ -8,15 +8,22 @@ from collections.abc import Collection, Iterator
 from mcp_conformance.world.clue import Clue
 from mcp_conformance.world.refusals.refusal import Refusal, Sentence, any_of
 
+READY = r"(?:loaded|opened|open|selected|active|connected|initiali[sz]ed|started|created|configured)"
+"""What a thing is that a tool works on without a name for it."""
 MISSING = any_of(
     r"\b(?:does not|doesn't|do not|did not|didn't) (?:exist|resolve|match any)",
     r"\bnot found\b|\bcould(?: not|n't) (?:be )?(?:find|found)\b|\bcan(?:not|'t) find\b",
     r"\bno such\b|\bno [\w ]{1,30} (?:found|named|with|matching)\b|\bhas no [\w ]{1,40}['\"`]",
     r"\b(?:has|have|holds?|contains?|are) no [A-Za-z]",
+    rf"\bno [\w ]{{1,30}} {READY}\b",
     r"\bunknown [\w ]{1,20}(?:: ?\S| ?['\"`])|\bis not in\b|\bENOENT\b|\bmalformed object\b",
 )
-WANTED = re.compile(r"\b(?:has|have|holds?|contains?|are) no ([A-Za-z][\w ]{1,40})")
-"""``Sheet 'Sheet1' has no table or PivotTable``"""
+WANTED = re.compile(
+    r"\b(?:has|have|holds?|contains?|are) no ([A-Za-z][\w ]{1,40})"
+    rf"|\bno ([A-Za-z][\w ]{{1,30}}?)(?: (?:is|are|was|has been))?(?: (?:currently|yet))? {READY}\b",
+    re.IGNORECASE,
+)
+"""``Sheet 'Sheet1' has no table or PivotTable``, ``No presentation is currently loaded``"""
 TAKEN = any_of(
     r"\balready\b.{0,30}\b(?:exists?|used|taken|registered|defined|in use)\b|\bEEXIST\b|\bduplicate\b",
     r"\bis taken\b|\bmust be unique\b|\bUNIQUE constraint\b",
@@ -26,7 +33,7 @@ TAKEN = any_of(
 
 def things_wanted(text: str) -> str:
     """Return the words for what a place lacks: "table or PivotTable" if a sheet has none; empty without."""
-    return " ".join(found[1] for found in WANTED.finditer(text))
+    return " ".join(found[1] or found[2] for found in WANTED.finditer(text))
 
 
 def things_missing(refusal: Refusal) -> Iterator[Clue]:
