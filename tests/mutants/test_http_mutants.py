@@ -16,6 +16,7 @@ from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for
 from support.bench import SAMPLES, leave_out_shrinking, settings_on_process
 from support.http_in_thread import served
 from support.mutant_runs import WHOLE, MutantRun, on_processes, revision_of, revisions_of
+from support.nightly import nightly
 
 REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
 
@@ -100,6 +101,16 @@ def in_thread(tmp_path):
 def test_a_mutant_is_found(run, in_thread, settings):
     started = settings if run.mutant.needs_process else in_thread
     run.expect_found(started(run.mutant.name))
+
+
+OWN_CALLS = ["updates_go_to_another_client", pytest.param("refused_call_is_executed", marks=nightly)]
+
+
+@pytest.mark.parametrize("name", OWN_CALLS)
+def test_a_mutant_is_found_by_a_call_of_the_run_that_changes_something(name, in_thread):
+    mutant = next(one for one in all_http_mutants() if one.name == name)
+    run = HttpMutantRun(mutant, revision_of(mutant), is_whole=False)
+    run.expect_found(replace(in_thread(name), mutating_call=None))
 
 
 def of_messages():

@@ -13,7 +13,7 @@ from mcp_conformance.client.subscriptions import UPDATED
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import require
 from mcp_conformance.protocol import revisions
-from mcp_conformance.scenarios.server_snapshot import LISTED, ServerSnapshot, snapshot, watched
+from mcp_conformance.scenarios.server_snapshot import LISTED, ServerSnapshot, changes, snapshot, watched
 from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
@@ -164,9 +164,10 @@ def _changed_by(server: Server, session: Session, some: Iterable[Variation]) -> 
 
 def changed_kinds(before: ServerSnapshot, after: ServerSnapshot) -> frozenset[str]:
     """Return the features whose lists differ in two snapshots, and `UPDATED` if contents do."""
-    features = {one for one, names in before.names.items() if after.names.get(one, names) != names}
-    has_changed = any(after.contents.get(uri, had) != had for uri, had in before.contents.items())
-    return frozenset(features | ({UPDATED} if has_changed else set()))
+    changed = changes(before, after)
+    return frozenset(
+        (changed & before.names.keys()) | ({UPDATED} if changed & before.contents.keys() else set())
+    )
 
 
 def _turn(server: Server, variation: Variation) -> Sample | None:

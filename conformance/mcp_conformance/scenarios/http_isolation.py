@@ -11,14 +11,16 @@ from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import require, skip
 from mcp_conformance.protocol.jsonrpc import Kind, kind
 from mcp_conformance.protocol.methods import LOG_LEVELS
-from mcp_conformance.scenarios.changing_call import users_mutating_call
+from mcp_conformance.scenarios.changing_call import mutating_call
 from mcp_conformance.scenarios.http_requests import HttpReply, http_session
 from mcp_conformance.scenarios.http_sessions import Peer, peers
 from mcp_conformance.scenarios.log_messages import MESSAGE, logging_requests
 from mcp_conformance.scenarios.request_metadata import simple_method
-from mcp_conformance.scenarios.server_snapshot import MAX_RESOURCES
+from mcp_conformance.scenarios.server_snapshot import watched
+from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import CALLS
 from mcp_conformance.transport.http.exchange import EVENT_STREAM, Exchange
 
 ROUNDS = 5
@@ -195,13 +197,26 @@ def levels(server: Server) -> Levels:
         return Levels(before, after, HttpReply(stream))
 
 
+@dataclass(frozen=True)
+class Streams:
+    """What two clients got for a change of resources: one had subscribed to them, the other had not.
+
+    ``own`` are the stream of the first one and the response to its call.
+    """
+
+    own: tuple[HttpReply, ...]
+    other: HttpReply
+
+
 @scenario
-def unsubscribed_stream(server: Server) -> HttpReply:
-    """Subscribe to resources in one session, change them there, and return the stream of another session."""
-    sample = users_mutating_call(server)
+def streams_of_a_change(server: Server) -> Streams:
+    """Subscribe to resources in one session, change them there; return its streams and that of another."""
     if not server.declares("resources", "subscribe"):
         skip("the server does not declare that resources can be subscribed to")
-    uris = server.listing("resources/list").identifiers()[:MAX_RESOURCES]
+    sample = mutating_call(server)
+    params = {"name": sample.tool, "arguments": dict(sample.arguments)}
+    params = renamed_value(server.shared(CALLS), params)
+    uris = watched(server, http_session(server))
     with peers(http_session(server), 2) as [one, other]:
         stream, own = other.listen(), one.listen()
         if stream.media_type != EVENT_STREAM or stream.has_ended:
@@ -209,10 +224,10 @@ def unsubscribed_stream(server: Server) -> HttpReply:
         accepted = [one.post("resources/subscribe", {"uri": uri}).was_served for uri in uris]
         if not any(accepted):
             skip("no resource can be subscribed to")
-        one.post("tools/call", {"name": sample.tool, "arguments": dict(sample.arguments)})
+        called = one.post("tools/call", params)
         _let_pass(one.session, own)
         other.post("ping")
-        return HttpReply(stream)
+        return Streams((HttpReply(own), called), HttpReply(stream))
 
 
 def _let_pass(session: Session, stream: Exchange) -> None:

@@ -14,7 +14,7 @@ from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import ABSENT, encode
 from mcp_conformance.protocol.methods import envelope
 from mcp_conformance.protocol.revisions import HEADER_MISMATCH, LACKS_CAPABILITY
-from mcp_conformance.scenarios.changing_call import users_mutating_call
+from mcp_conformance.scenarios.changing_call import mutating_call
 from mcp_conformance.scenarios.http_requests import (
     HttpReply,
     delete,
@@ -27,9 +27,11 @@ from mcp_conformance.scenarios.http_requests import (
     send_raw,
 )
 from mcp_conformance.scenarios.request_metadata import simple_method, versions
-from mcp_conformance.scenarios.server_snapshot import snapshot, watched
+from mcp_conformance.scenarios.server_snapshot import changes, snapshot, watched
+from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import CALLS
 from mcp_conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID
 from mcp_conformance.verdicts import Skipped
 
@@ -214,20 +216,19 @@ def replies_with_results(server: Server) -> list[HttpReply]:
 
 @scenario
 def changes_by_a_refused_call(server: Server) -> tuple[HttpReply, tuple[str, ...]]:
-    """Send the user's mutating call with a wrong name in its header; return what has changed nevertheless.
+    """Send a mutating call with a wrong name in its header; return what has changed nevertheless.
 
-    Skips the check if the server does not refuse the call.
+    What changes without it is left out.  Skips the check if the server does not refuse the call.
     """
-    sample, session = users_mutating_call(server), http_session(server)
-    before = snapshot(server, session, watched(server, session))
-    params = {"name": sample.tool, "arguments": dict(sample.arguments)}
+    sample, session = mutating_call(server), http_session(server)
+    params = renamed_value(server.shared(CALLS), {"name": sample.tool, "arguments": dict(sample.arguments)})
+    first = snapshot(server, session, watched(server, session))
+    before = snapshot(server, session, first.contents)
     reply = post(session, "tools/call", params, headers={"Mcp-Name": f"{sample.tool}x"})
     if not is_mismatch(reply):
         skip(f"the call is not refused, though its header has another name: {reply}")
     after = snapshot(server, session, before.contents)
-    changed = [one for one in before.names if one in after.names and before.names[one] != after.names[one]]
-    changed += [one for one, had in before.contents.items() if after.contents.get(one, had) != had]
-    return reply, tuple(changed)
+    return reply, tuple(sorted(changes(before, after) - changes(first, before)))
 
 
 @scenario

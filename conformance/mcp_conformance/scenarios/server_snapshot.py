@@ -35,6 +35,12 @@ def snapshot(server: Server, session: Session, uris: Iterable[str]) -> ServerSna
     return ServerSnapshot({LISTS[one.method][0]: frozenset(one.identifiers()) for one in complete}, steady)
 
 
+def changes(before: ServerSnapshot, after: ServerSnapshot) -> set[str]:
+    """Return the features whose lists differ in two snapshots, and the resources whose contents do."""
+    lists = {one for one, names in before.names.items() if after.names.get(one, names) != names}
+    return lists | {uri for uri, had in before.contents.items() if after.contents.get(uri, had) != had}
+
+
 def watched(server: Server, session: Session) -> list[str]:
     """Return the first and the last resources on the list of a session, if one may subscribe to them.
 
