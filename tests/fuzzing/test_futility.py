@@ -64,16 +64,20 @@ def test_numbers_and_our_own_values_make_no_difference():
     assert noted(futile(), "quince", "7", "\N{SNOWMAN}", answer=no_note_now)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [refusal("The disk is full."), WORKS, Reply(REQUEST, fault=Closed(1, ""))],
-    ids=["another", "works", "ends"],
-)
-def test_anything_else_makes_calls_worth_while_for_good(other):
+@pytest.mark.parametrize("other", [WORKS, Reply(REQUEST, fault=Closed(1, ""))], ids=["works", "ends"])
+def test_another_answer_makes_calls_worth_while_for_good(other):
     futility = futile()
     noted(futility, "a b")
     noted(futility, "c d", answer=lambda _: other)
     assert not noted(futility, *"efghijkl")
+
+
+def test_another_refusal_makes_calls_worth_while_until_its_kind_is_known():
+    futility = futile()
+    noted(futility, "a b", "c d")
+    noted(futility, "e f", answer=lambda name: refusal(f"The disk of {name} is full."))
+    assert not noted(futility, "g h", "i j")
+    assert noted(futility, "k l", answer=lambda name: refusal(f"The disk of {name} is full."))
 
 
 def test_a_short_refusal_must_be_the_same_in_full():

@@ -111,6 +111,22 @@ def test_the_start_of_a_process_takes_none_of_the_time_of_a_tool(fuzzed, monkeyp
     assert log["calls"] > EXAMPLES // 2
 
 
+@pytest.mark.parametrize(("spent", "least", "most"), [(100.0, 1, 2), (-100.0, 10, 12)], ids=["none", "much"])
+def test_a_target_takes_its_share_of_the_time_and_what_others_have_left(spent, least, most, tmp_path):
+    log = Counter()
+    settings = settings_in_memory(slow(log, seconds=1.0), 50, transcripts=tmp_path)
+    server = Server(settings, probe(settings, REVISION, exactly=True))
+    call = server.call(server.tool("add"))
+    log["calls"], server.fuzzing.seconds_spent = 0, spent
+    budget = replace(CASES, all_tools_seconds=1.0, max_seconds=10.0, in_flight=1)
+    fuzzer = Fuzzer(server, FuzzTarget.of_tool(call), "valid arguments", budget=budget)
+    oracle = partial(accepts_valid, call.tool, REVISION)
+    fuzzer.search(valid_cases(call.tool.input_schema, REVISION, oracle))
+    assert least <= log["calls"] <= most
+    assert spent < server.fuzzing.seconds_spent <= spent + most
+    server.close()
+
+
 def test_several_calls_are_sent_in_one_write(fuzzed, monkeypatch):
     log, writes, write = Counter(), [], MemoryTransport.write
     monkeypatch.setattr(MemoryTransport, "write", lambda *given: writes.append(given) or write(*given))

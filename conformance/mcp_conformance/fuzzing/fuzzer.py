@@ -178,7 +178,11 @@ class Fuzzer:
     def _shrunk(self, cases: SearchStrategy[Case], kind: str) -> bool:
         """Find and shrink a failure of a kind; return whether one was found."""
         with suppress(NoSuchExample, Unsatisfiable):
-            smallest = self._smallest(cases, partial(self._fails, kind))
+            budget, is_advisory = self._budget, self._failures[kind][0].failure.advisory
+            seconds = (
+                budget.max_own_seconds_shrinking_advisory if is_advisory else budget.max_own_seconds_shrinking
+            )
+            smallest = self._smallest(cases, partial(self._fails, kind), seconds)
             self._failures[kind].insert(0, self._trials.whole(smallest, kind))
             return True
         return False
@@ -190,14 +194,19 @@ class Fuzzer:
         failed = self._trials.failed(case)
         return failed is not None and failed.failure.kind == kind
 
-    def _smallest(self, cases: SearchStrategy[Case], fails: Callable[[Case], bool]) -> Case:
-        """Return the plainest case that fails; raise `NoSuchExample` or `Unsatisfiable` if none is found."""
+    def _smallest(
+        self, cases: SearchStrategy[Case], fails: Callable[[Case], bool], max_own_seconds: float
+    ) -> Case:
+        """Return the plainest case that fails; raise `NoSuchExample` or `Unsatisfiable` if none is found.
+
+        The search ends with the budget, or after so many seconds of our CPU.
+        """
         several = st.lists(
             cases, min_size=1, max_size=self._budget.max_cases_per_example, unique_by=lambda case: case.text
         )
         source = random.Random(self.server.settings.seed)  # noqa: S311
         plainest: list[Case] = []
-        until = time.process_time() + self._budget.max_own_seconds_shrinking
+        until = time.process_time() + max_own_seconds
 
         def has_failure(some: Sequence[Case]) -> bool:
             failing = list(islice(filter(fails, some), 1))

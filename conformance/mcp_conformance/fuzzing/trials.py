@@ -40,13 +40,15 @@ class Trials:
         self.reproduction = CaseReproduction(server, target, self.answer_seconds)
         # Each tool has a check for each kind of arguments, and all other targets take as long as one check.
         checks = 1 + budget.checks_of_a_tool * len(server.tools)
-        seconds = max(budget.min_seconds, budget.all_tools_seconds / checks)
-        self._seconds_left = seconds * max(1.0, server.settings.examples / FUZZ_EXAMPLES["quick"])
+        times = max(1.0, server.settings.examples / FUZZ_EXAMPLES["quick"])
+        self._max_spent = times * budget.all_tools_seconds
+        self._share_left = self._max_spent / checks
+        self._seconds_left = max(times * budget.max_seconds, self._share_left)
         tool = server.tool(target.tool) if target.tool else None
         calls = math.inf if tool is None else server.settings.fuzzed_calls(tool)
         self._calls_left = calls / budget.checks_of_a_tool
         self._until = server.clock.monotonic() + server.run.fuzz_seconds(server.clock)
-        self._known = known
+        self._known, self._is_shrinking = known, False
         self._outcomes: dict[bytes, FailedCase | None] = {}
         self._may_fly = not server.fuzzing.blocks_together
         known_times = [target.seconds] * budget.first_cases if target.seconds else []
@@ -60,7 +62,8 @@ class Trials:
     @property
     def is_spent(self) -> bool:
         """Whether the target has used up its time or its calls, or ended or silenced too many processes."""
-        is_late = self._seconds_left < 0 or self.server.clock.monotonic() > self._until
+        is_over = self._share_left < 0 and self.server.fuzzing.seconds_spent > self._max_spent
+        is_late = is_over or self._seconds_left < 0 or self.server.clock.monotonic() > self._until
         is_silent = self._silences >= self._max_silences
         is_silent |= self._hostile_silences >= self._budget.max_hostile_silences
         is_spent = self._calls_left < 1 or self._deaths > self._max_deaths
@@ -77,9 +80,18 @@ class Trials:
     def allow_shrinking(self) -> None:
         """Allow more time, calls, ends of processes and missing answers, for shrinking a failure."""
         self._calls_left = max(self._calls_left, self._budget.max_calls_shrinking)
-        self._seconds_left = max(self._seconds_left, self._budget.min_shrinking_seconds)
+        least = self._budget.min_shrinking_seconds
+        self._seconds_left, self._share_left = max(self._seconds_left, least), max(self._share_left, least)
+        self._is_shrinking = True
         self._max_deaths = self._deaths + self._budget.max_deaths_shrinking
         self._max_silences = self._silences + self._budget.max_silences_shrinking
+
+    def _spend(self, seconds: float) -> None:
+        """Take seconds of the target's time, and of those of all targets together; shrinking has its own."""
+        self._seconds_left -= seconds
+        self._share_left -= seconds
+        if not self._is_shrinking:
+            self.server.fuzzing.seconds_spent += seconds
 
     def is_new(self, case: Case) -> bool:
         """Return whether the value of a case was not sent before."""
@@ -123,7 +135,7 @@ class Trials:
         session = self.server.shared(FUZZED)  # it may start a process, whose time is not the target's
         begun = self.server.clock.monotonic()
         reply = self._ask(session, case)
-        self._seconds_left -= self.server.clock.monotonic() - begun
+        self._spend(self.server.clock.monotonic() - begun)
         if reply.fault is None:
             self._answer_times.append(reply.seconds)
             if case.hostile and reply.has_id:
@@ -236,8 +248,9 @@ class Trials:
     def _landed(self, session: Session, case: Case, line: Line, *, wait: bool = True) -> list[FailedCase]:
         """Wait for an answer; return the case if it failed, unless a plainer one fails likewise."""
         begun = self.server.clock.monotonic()
-        reply = session.await_reply(line, self._wait_seconds(case) if wait else 0.0)
-        self._seconds_left -= self.server.clock.monotonic() - begun
+        # A hostile one waits its turn among others: what is lost here costs two processes.
+        reply = session.await_reply(line, self.answer_seconds if wait else 0.0)
+        self._spend(self.server.clock.monotonic() - begun)
         failure = self._failure(case, reply)
         if case.valid and reply.is_tool_error and (failure is None or failure.tool_bug):
             self._refused.note(session, case, reply, is_likely=failure is not None)

@@ -78,12 +78,14 @@ class FuzzRecords:
 
     ``failed_cases`` are the names of hostile values that a target failed with, ``values_read`` those of
     values in requests that the server answered with their ids.  ``blocks_together`` says that the server
-    answers none of several requests in flight, which is reported once.
+    answers none of several requests in flight, which is reported once.  ``seconds_spent`` are those that all
+    targets so far have waited for answers, except to shrink.
     """
 
     failed_cases: set[str] = field(default_factory=set)
     values_read: set[str] = field(default_factory=set)
     blocks_together: bool = False
+    seconds_spent: float = 0.0
 
 
 class Server:

@@ -13,6 +13,9 @@ MAX_READ = 4_000
 """The most characters of a refusal that are read; the longest of the servers seen had 2,100."""
 MARK = "\N{BULLET}"
 """What stands in the kind of a refusal for a value of our own."""
+MIN_AROUND = 15
+"""Refusals that share fewer characters around our values may mean different things."""
+QUOTES = "'\"`"
 DIGITS = re.compile(r"\d+")
 
 
@@ -38,8 +41,23 @@ def kind_of_refusal(reply: Reply, arguments: Any) -> str:
     if data is not None:
         text += json.dumps(data, sort_keys=True)[:MAX_READ]
     for word in sorted(set(_texts_in(arguments)), key=lambda one: (-len(one), one)):
-        text = text.replace(word, MARK)
+        if len(word) > 1:
+            text = text.replace(word, MARK)
+        for quote in QUOTES if len(word) == 1 else "":
+            text = text.replace(f"{quote}{word}{quote}", f"{quote}{MARK}{quote}")
     return without_numbers(text)
+
+
+def say_same(one: str, other: str) -> bool:
+    """Return whether two kinds of refusals are the same around our values.
+
+    Servers write these in their own ways, and cut off what is long.
+    """
+    if one == other:
+        return True
+    begin, end = other.split(MARK, maxsplit=1)[0], other.rsplit(MARK, maxsplit=1)[-1]
+    is_long = MARK in other and len(begin) + len(end) >= MIN_AROUND
+    return is_long and one.startswith(begin) and one.endswith(end)
 
 
 def without_numbers(text: str) -> str:
@@ -51,7 +69,7 @@ def _texts_in(value: Any) -> Iterator[str]:
     """Yield the texts in a value, also as JSON and Python write them."""
     if isinstance(value, str):
         forms = (value, json.dumps(value)[1:-1], repr(value)[1:-1])
-        yield from (one for one in forms if len(one) > 1)
+        yield from filter(None, forms)
         return
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     for one in inner:
