@@ -18,35 +18,37 @@ is_linux = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and Bubb
 
 @pytest.fixture
 def machine(monkeypatch):
-    """Return a function that gives the machine a version of Landlock, an own network, and Bubblewrap."""
+    """Return a function that gives the machine namespaces, Bubblewrap, and a version of Landlock."""
 
-    def give(abi, apart, why_no_bubblewrap):
+    def give(namespaces, bubblewrap_, abi):
+        refused = "" if namespaces else "Operation not permitted"
+        missing = "" if bubblewrap_ else "no program bwrap is installed"
         monkeypatch.setattr(sys, "platform", "linux")
-        monkeypatch.setattr(module, "_tried", lambda: {"abi": abi, "apart": apart})
-        monkeypatch.setattr(bubblewrap, "why_not", lambda: why_no_bubblewrap)
+        monkeypatch.setattr(module, "_tried", lambda: {"abi": abi, "apart": refused, "inside": refused})
+        monkeypatch.setattr(bubblewrap, "why_not", lambda: missing)
 
     return give
 
 
 @pytest.mark.parametrize(
-    ("abi", "apart", "why_no_bubblewrap", "kind"),
+    ("machine_has", "listens", "kind"),
     [
-        (7, True, "", "landlock"),
-        (7, False, "", "landlock"),
-        (4, True, "", "bubblewrap"),
-        (4, True, "no user namespaces", "landlock"),
-        (0, False, "", "bubblewrap"),
+        ((True, True, 7), False, "namespaces"),
+        ((True, False, 0), True, "namespaces"),
+        ((False, True, 7), False, "bubblewrap"),
+        ((False, True, 7), True, "landlock"),
+        ((False, False, 1), False, "landlock"),
     ],
 )
-def test_auto_takes_the_strongest(machine, abi, apart, why_no_bubblewrap, kind):
-    machine(abi, apart, why_no_bubblewrap)
-    assert Choice("auto").sandbox().kind == kind
+def test_auto_takes_the_strongest(machine, machine_has, listens, kind):
+    machine(*machine_has)
+    assert Choice("auto", listens=listens).sandbox().kind == kind
 
 
 def test_without_any_sandbox_there_is_a_reason(machine):
-    machine(0, False, "no program bwrap is installed")
+    machine(namespaces=False, bubblewrap_=False, abi=0)
     with pytest.raises(
-        Unavailable, match=r"nothing confines a server here: landlock: .*; bubblewrap: no program"
+        Unavailable, match=r"nothing .*: namespaces: .* refuses.*; bubblewrap: no program .*; landlock: "
     ):
         Choice("auto").sandbox()
 
@@ -54,7 +56,10 @@ def test_without_any_sandbox_there_is_a_reason(machine):
 @pytest.mark.parametrize(
     ("choice", "reason"),
     [
-        (Choice("chroot"), "auto, landlock, bubblewrap, docker:IMAGE or none is expected, not 'chroot'"),
+        (
+            Choice("chroot"),
+            "bubblewrap, landlock, docker:IMAGE or none is expected, not 'chroot'",
+        ),
         (Choice("docker"), "expected, not 'docker'"),
         (Choice("landlock:x"), "expected, not 'landlock:x'"),
         (Choice("landlock", hosts=("example.com",)), "landlock cannot limit the network to example.com"),
@@ -66,7 +71,7 @@ def test_without_any_sandbox_there_is_a_reason(machine):
     ],
 )
 def test_what_cannot_be_had_is_refused(machine, choice, reason):
-    machine(7, True, "")
+    machine(namespaces=True, bubblewrap_=True, abi=7)
     with pytest.raises(Unavailable) as found:
         choice.sandbox()
     assert reason in str(found.value)
@@ -74,7 +79,7 @@ def test_what_cannot_be_had_is_refused(machine, choice, reason):
 
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
-@pytest.mark.parametrize("kind", ["auto", "landlock", "bubblewrap"])
+@pytest.mark.parametrize("kind", ["auto", "namespaces", "landlock", "bubblewrap"])
 def test_other_systems_have_no_sandbox_but_docker(monkeypatch, platform, kind):
     monkeypatch.setattr(sys, "platform", platform)
     with pytest.raises(Unavailable, match=f"{kind} needs Linux"):
@@ -84,6 +89,8 @@ def test_other_systems_have_no_sandbox_but_docker(monkeypatch, platform, kind):
 @pytest.mark.parametrize(
     ("found", "listens", "left"),
     [
+        (Sandbox("namespaces", abi=7, can_be_apart=True), False, ""),
+        (Sandbox("namespaces", abi=3, can_be_apart=True), True, "; not confined: TCP"),
         (Sandbox("landlock", abi=7, can_be_apart=True), False, ""),
         (Sandbox("landlock", abi=7), False, ""),
         (Sandbox("landlock", abi=4), False, "; not confined: signals to your processes"),
@@ -137,7 +144,7 @@ def works(kind):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--sandbox", "chroot"), "--sandbox: auto, landlock"),
+        (("--sandbox", "chroot"), "--sandbox: auto, namespaces"),
         (("--sandbox", "auto", "--allow-net", "example.com"), "auto cannot limit the network to example.com"),
         (("--allow-net",), "--allow-net: it needs --sandbox"),
         (("--sandbox", "auto", "--allow-read", "nowhere"), "no such file or directory"),

@@ -13,7 +13,7 @@ import pytest
 from mcp_conformance.sandbox.confined import Start
 from mcp_conformance.sandbox.landlock import TCP_ABI
 from mcp_conformance.sandbox.policy import MAX_MEMORY_BYTES, Unavailable
-from mcp_conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, Choice
+from mcp_conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, NAMESPACES, Choice
 from mcp_conformance.sandbox.sockets import is_known_machine
 
 TRIES = """
@@ -50,7 +50,7 @@ json.dump(done, sys.stdout)
 HARMLESS = {"pair", "own file", "own folder", "system", "null", "child"}
 
 
-@pytest.fixture(params=[LANDLOCK, BUBBLEWRAP, "landlock without an own network"])
+@pytest.fixture(params=[NAMESPACES, LANDLOCK, BUBBLEWRAP, "landlock without an own network"])
 def sandbox(request):
     """Return each sandbox that works here."""
     kind, _, is_limited = request.param.partition(" ")
@@ -67,7 +67,7 @@ def started(sandbox, folder, *command, **variables):
     start = Start(command, {**os.environ, **variables}, {}, {}, folder, folder)
     confined = sandbox.confined(start)
     files = {"pass_fds": confined.files, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
-    done = subprocess.run(confined.command, env=confined.environment, check=True, **files)
+    done = subprocess.run(confined.command, env=confined.environment, cwd=folder, check=True, **files)
     confined.close()
     seen = confined.traffic.attempts if confined.traffic is not None else None
     confined.end()

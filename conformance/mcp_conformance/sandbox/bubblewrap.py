@@ -36,7 +36,8 @@ def wrapped(command: Sequence[str], policy: Policy) -> tuple[str, ...]:
     network = ("--share-net",) if policy.network else ()
     return (
         *(PROGRAM, "--unshare-all", *network, "--cap-drop", "ALL"),
-        *("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),  # noqa: S108
+        # As root, Bubblewrap leaves /proc/sys writable, by which the system runs programs outside.
+        *("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),  # noqa: S108
         *_bound("--ro-bind-try", (one for one in SYSTEM if one not in OWN)),
         *_bound("--ro-bind-try", policy.read),
         *_bound("--bind-try", policy.write),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_conformance.sandbox.lifeline import Lifeline
 from mcp_conformance.sandbox.traffic import Traffic
 
 
@@ -38,20 +39,33 @@ class Confined:
     """A command that starts the server confined.
 
     ``files`` are the numbers of open files that it inherits, ``close`` is called once it has been started,
-    ``on_end`` once it has ended.  ``traffic`` is None if its packets cannot be seen.  ``is_elsewhere`` says
-    that the command only has another program start the server, as in a container.
+    ``on_end`` once it has ended.  ``traffic`` is None if its packets cannot be seen, ``lifeline`` if its
+    processes have no namespace.  ``is_elsewhere`` says that the command only has another program start the
+    server, as in a container.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
     traffic: Traffic | None = None
+    lifeline: Lifeline | None = None
     files: tuple[int, ...] = ()
     is_elsewhere: bool = False
     close: Callable[[], None] = lambda: None
     on_end: Callable[[], None] = lambda: None
 
+    def pid(self, child: int) -> int | None:
+        """Return the id of the server, which a ``child`` of this process has started or become."""
+        if self.is_elsewhere:
+            return None
+        return child if self.lifeline is None else self.lifeline.pid
+
+    def end_processes(self) -> int:
+        """End the processes of a namespace; return how many had left the group of the server."""
+        return 0 if self.lifeline is None else self.lifeline.end()
+
     def end(self) -> None:
         """Close what watches the server, and remove what it leaves."""
         if self.traffic is not None:
             self.traffic.close()
+        self.end_processes()
         self.on_end()

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from mcp_conformance.sandbox.kernel import PR_SET_NO_NEW_PRIVS, prctl, syscall
-from mcp_conformance.sandbox.policy import DEVICES, SYSTEM, Policy
+from mcp_conformance.sandbox.policy import DEVICES, OWN, SYSTEM, Policy
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 """The numbers of the system calls, on every machine."""
@@ -68,7 +68,7 @@ def restrict(policy: Policy) -> None:
     rules = syscall(CREATE_RULESET, ctypes.byref(_Ruleset(files, ports, scoped)), ctypes.c_size_t(size), 0)
     _allow(rules, (*SYSTEM, *policy.read), READ)
     _allow(rules, DEVICES, files & (OF_FILES & ~EXECUTE))
-    _allow(rules, policy.write, files)
+    _allow(rules, (*policy.write, *(OWN if policy.is_inside else ())), files)
     if ports and policy.port:
         syscall(ADD_RULE, rules, PORT_RULE, ctypes.byref(_PortRule(BIND_TCP, policy.port)), 0)
     prctl(PR_SET_NO_NEW_PRIVS, 1)

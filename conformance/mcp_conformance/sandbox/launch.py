@@ -10,15 +10,19 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
-from mcp_conformance.sandbox import landlock, limits, namespaces, network, sockets
+from mcp_conformance.sandbox import landlock, limits, namespaces, network, sockets, view
 from mcp_conformance.sandbox.policy import LIMITS, TRY, Policy
+from mcp_conformance.sandbox.processes import run_inside
 
 assert sys.platform == "linux"
 
 NOT_STARTED = 127
 """The exit status of a program that could not be started, as a shell has it."""
+INSIDE = namespaces.MOUNTS | namespaces.PROCESSES | namespaces.IPC
+MAX_REASON_BYTES = 4096
 RESTORED = ("SIGPIPE", "SIGXFSZ")
 """The signals that Python ignores, and a program that it becomes would ignore too."""
 
@@ -26,39 +30,89 @@ RESTORED = ("SIGPIPE", "SIGXFSZ")
 def main(words: Sequence[str]) -> None:
     """Become the server, confined; or report what works."""
     if words == [TRY]:
-        sys.stdout.write(json.dumps({"abi": landlock.abi(), "apart": _can_be_apart()}))
+        found = {"abi": landlock.abi(), "apart": _works(_enter_network), "inside": _works(_enter_all)}
+        sys.stdout.write(json.dumps(found))
         return
     how, command = words[0], list(words[1:])
     try:
-        if how == LIMITS:
-            limits.restrict()
-        else:
-            confine(Policy.from_json(how))
-        for name in RESTORED:
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
-        os.execvp(command[0], command)  # noqa: S606
+        limits.restrict()
+        if how != LIMITS:
+            confine(Policy.from_json(how), lambda: _become(command))
+        _become(command)
     except OSError as error:
         sys.stderr.write(f"cannot start {command[0]} in the sandbox: {error}\n")
         sys.exit(NOT_STARTED)
 
 
-def confine(policy: Policy) -> None:
-    """Confine this process and those it starts, for good.  Raises `OSError`."""
-    if policy.is_apart:
+def confine(policy: Policy, become: Callable[[], NoReturn]) -> NoReturn:
+    """Confine this process and those it starts, for good, and become the server.  Raises `OSError`."""
+    here = os.getcwd()  # noqa: PTH109
+
+    def restrict_and_become() -> NoReturn:
+        os.chdir(here)
+        limits.drop_privileges()
+        if landlock.abi() or not policy.is_inside:
+            landlock.restrict(policy)
+        sockets.restrict(policy)
+        become()
+
+    if policy.is_inside:
+        namespaces.enter(INSIDE | (namespaces.NETWORK if policy.is_apart else 0))
+    elif policy.is_apart:
         namespaces.enter(namespaces.NETWORK)
+    if policy.is_apart:
         network.furnish()
         if policy.tap >= 0:
             network.hand_over_packets(policy.tap)
-    limits.restrict()
-    limits.drop_privileges()
-    landlock.restrict(policy)
-    sockets.restrict(policy)
+    if policy.is_inside:
+        run_inside(policy.life, lambda: _prepare(policy), restrict_and_become)
+    restrict_and_become()
 
 
-def _can_be_apart() -> bool:
-    try:
-        namespaces.enter(namespaces.NETWORK)
-        network.furnish()
-    except OSError:
-        return False
-    return True
+def _prepare(policy: Policy) -> None:
+    """Prepare the namespaces, in their first process.  Raises `OSError`."""
+    namespaces.forbid_more()
+    view.build(policy)
+
+
+def _become(command: list[str]) -> NoReturn:
+    for name in RESTORED:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    os.execvp(command[0], command)  # noqa: S606
+
+
+# What works here ---------------------------------------------------------------------------------
+
+
+def _works(what: Callable[[], None]) -> str:
+    """Return why something does not work in a process of its own; empty if it does."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        try:
+            what()
+        except OSError as error:
+            os.write(theirs, str(error).encode())
+        os._exit(0)
+    os.close(theirs)
+    with open(ours, encoding="utf-8") as reason:  # noqa: PTH123
+        return reason.read()
+
+
+def _enter_network() -> None:
+    namespaces.enter(namespaces.NETWORK)
+    network.furnish()
+
+
+def _enter_all() -> None:
+    namespaces.enter(INSIDE | namespaces.NETWORK)
+    network.furnish()
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        try:
+            _prepare(Policy())
+        except OSError as error:
+            os.write(theirs, str(error).encode())
+        os._exit(0)
+    os.close(theirs)
+    if reason := os.read(ours, MAX_REASON_BYTES).decode():
+        raise OSError(reason)

@@ -15,14 +15,14 @@ CLONE_TREE, RECURSIVE, EMPTY_PATH = 1, 0x8000, 0x1000
 FROM_EMPTY_PATH = 4
 HERE = -100
 """The directory that relative paths start from, where an open directory could stand."""
-READ_ONLY, NO_SUID, NO_DEVICES = 1, 2, 4
-REC, PRIVATE = 0x4000, 1 << 18
+READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTION = 1, 2, 4, 8
+WITH_ALL_BELOW, PRIVATE = 0x4000, 1 << 18
 
 
 class _Attributes(ctypes.Structure):
     _fields_ = (
-        ("set", ctypes.c_uint64),
-        ("clear", ctypes.c_uint64),
+        ("added", ctypes.c_uint64),
+        ("removed", ctypes.c_uint64),
         ("propagation", ctypes.c_uint64),
         ("users", ctypes.c_uint64),
     )
@@ -30,34 +30,38 @@ class _Attributes(ctypes.Structure):
 
 def keep_to_oneself() -> None:
     """Let no mount of this namespace appear in another one.  Raises `OSError`."""
-    mount("none", "/", "", REC | PRIVATE)
+    mount("none", "/", "", WITH_ALL_BELOW | PRIVATE)
 
 
 def bind(source: str, target: str, attributes: int = READ_ONLY | NO_SUID | NO_DEVICES) -> None:
     """Show a file or a directory, with all that is mounted below it, at another path.  Raises `OSError`."""
-    with tree(source, attributes) as opened:
-        attach(opened, target)
+    with tree(source, attributes) as copy:
+        attach(copy, target)
 
 
 @contextmanager
 def tree(source: str, attributes: int) -> Iterator[int]:
     """Give a copy of the mounts of a path, which are nowhere yet, as the number of an open file."""
-    path = os.fsencode(source)
-    opened = syscall(OPEN_TREE, HERE, path, CLONE_TREE | os.O_CLOEXEC | RECURSIVE)
+    flags = CLONE_TREE | RECURSIVE | os.O_CLOEXEC
+    copy = syscall(OPEN_TREE, HERE, os.fsencode(source), flags)
     try:
-        set_attributes(opened, attributes)
-        yield opened
+        _set(copy, "", EMPTY_PATH | RECURSIVE, attributes)
+        yield copy
     finally:
-        os.close(opened)
+        os.close(copy)
 
 
-def set_attributes(opened: int, attributes: int) -> None:
-    """Set attributes of all mounts of a copy.  Raises `OSError`."""
+def attach(copy: int, target: str) -> None:
+    """Mount a copy of mounts at a path.  Raises `OSError`."""
+    syscall(MOVE_MOUNT, copy, b"", HERE, os.fsencode(target), FROM_EMPTY_PATH)
+
+
+def set_attributes(path: str, attributes: int) -> None:
+    """Set attributes of what is mounted at a path, and not of what is below.  Raises `OSError`."""
+    _set(HERE, path, 0, attributes)
+
+
+def _set(opened: int, path: str, flags: int, attributes: int) -> None:
     given = _Attributes(attributes, 0, 0, 0)
     size = ctypes.c_size_t(ctypes.sizeof(given))
-    syscall(MOUNT_SETATTR, opened, b"", EMPTY_PATH | RECURSIVE, ctypes.byref(given), size)
-
-
-def attach(opened: int, target: str) -> None:
-    """Mount a copy of mounts at a path.  Raises `OSError`."""
-    syscall(MOVE_MOUNT, opened, b"", HERE, os.fsencode(target), FROM_EMPTY_PATH)
+    syscall(MOUNT_SETATTR, opened, os.fsencode(path), flags, ctypes.byref(given), size)

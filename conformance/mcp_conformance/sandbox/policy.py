@@ -12,8 +12,8 @@ SYSTEM = (
 """The folders of the system, which every server may read."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 """The devices that every server may read and write."""
-
-
+OWN = ("/tmp", "/dev/shm")  # noqa: S108
+"""The directories that a server with files of its own has for itself, empty at first."""
 MAX_MEMORY_BYTES = 8 << 30
 """The memory of one process: its data, not the addresses that a runtime only reserves."""
 MAX_OPEN_FILES = 4096
@@ -35,7 +35,8 @@ class Policy:
 
     ``network`` says that it may use the network; else it may only listen on ``port``, if that is not 0.
     ``is_apart`` gives it an empty network of its own, ``tap`` is the number of the open file by which its
-    packets are handed over, -1 for none.
+    packets are handed over, -1 for none.  ``is_inside`` gives it files, processes and memory shared between
+    them of its own, ``life`` is the number of the open file by which they are ended, -1 for none.
     """
 
     read: tuple[str, ...] = ()
@@ -44,6 +45,8 @@ class Policy:
     port: int = 0
     is_apart: bool = False
     tap: int = -1
+    is_inside: bool = False
+    life: int = -1
 
     def to_json(self) -> str:
         """Return it as JSON."""

@@ -12,17 +12,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import TypedDict
 
 from mcp_conformance.sandbox import bubblewrap, docker, landlock
 from mcp_conformance.sandbox.confined import Confined, Start
+from mcp_conformance.sandbox.lifeline import Lifeline
 from mcp_conformance.sandbox.policy import ANY_HOST, LIMITS, SYSTEM, TRY, Policy, Unavailable
 from mcp_conformance.sandbox.refusals import Refusal, refusal_in
 from mcp_conformance.sandbox.runtime_paths import named_paths, runtime_paths
 from mcp_conformance.sandbox.sockets import is_known_machine
 from mcp_conformance.sandbox.traffic import Traffic
 
-AUTO, LANDLOCK, BUBBLEWRAP, DOCKER, NONE = "auto", "landlock", "bubblewrap", "docker", "none"
-KINDS = (AUTO, LANDLOCK, BUBBLEWRAP, f"{DOCKER}:IMAGE", NONE)
+AUTO, NAMESPACES, LANDLOCK, BUBBLEWRAP = "auto", "namespaces", "landlock", "bubblewrap"
+DOCKER, NONE = "docker", "none"
+KINDS = (AUTO, NAMESPACES, BUBBLEWRAP, LANDLOCK, f"{DOCKER}:IMAGE", NONE)
 START = (
     "import sys; sys.path.append(sys.argv.pop(1)); "
     "from mcp_conformance.sandbox.launch import main; main(sys.argv[1:])"
@@ -36,8 +39,8 @@ class Sandbox:
     """A sandbox of a ``kind`` that works here.
 
     ``read`` and ``write`` are the paths that the user adds, ``network`` opens the network.  ``abi`` is the
-    version of Landlock, ``can_be_apart`` says that an empty network can be made.  ``program`` starts a
-    container of ``image``.
+    version of Landlock, 0 without it, ``can_be_apart`` says that an empty network can be made.  ``program``
+    starts a container of ``image``.
     """
 
     kind: str
@@ -62,6 +65,7 @@ class Sandbox:
             network=self.network,
             port=start.port,
             is_apart=self.can_be_apart and not self.network and not start.port,
+            is_inside=self.kind == NAMESPACES,
         )
         if is_container:
             name = f"mcp-conformance-{secrets.token_hex(8)}"
@@ -70,7 +74,7 @@ class Sandbox:
             return Confined(words, {**os.environ, **start.own}, is_elsewhere=True, on_end=container.end)
         if self.kind == BUBBLEWRAP:
             return Confined(_launched(LIMITS, *bubblewrap.wrapped(start.words, policy)), start.env)
-        return _by_landlock(start, policy)
+        return _by_launch(start, policy)
 
     @property
     def keeps_everything(self) -> bool:
@@ -95,11 +99,15 @@ class Sandbox:
 
     def describe(self, *, listens: bool) -> str:
         """Return what confines the server, and what is left open, in one line."""
-        if self.kind != LANDLOCK:
+        if self.kind not in (NAMESPACES, LANDLOCK):
             return f"{self.kind}{f':{self.image}' if self.image else ''}"
         is_apart = self.can_be_apart and not (self.network or listens)
-        how = f"landlock (version {self.abi}{', with an empty network' if is_apart else ''})"
-        left = [*landlock.not_held(self.abi), *self._open(listens=listens, is_apart=is_apart)]
+        version = "version" if self.kind == LANDLOCK else "landlock version"
+        facts = [f"{version} {self.abi}"] if self.abi else []
+        facts += ["with an empty network"] if is_apart else []
+        how = f"{self.kind} ({', '.join(facts)})" if facts else self.kind
+        left = landlock.not_held(self.abi) if self.kind == LANDLOCK else []
+        left += self._open(listens=listens, is_apart=is_apart)
         return f"{how}; not confined: {', '.join(left)}" if left else how
 
     def _open(self, *, listens: bool, is_apart: bool) -> list[str]:
@@ -122,13 +130,34 @@ def _outermost(paths: Iterable[Path], known: Iterable[Path]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _by_landlock(start: Start, policy: Policy) -> Confined:
-    if not policy.is_apart:
-        return Confined(_launched(policy.to_json(), *start.words), start.env)
-    ours, theirs = socket.socketpair()
-    tapped = replace(policy, tap=theirs.fileno())
-    words = _launched(tapped.to_json(), *start.words)
-    return Confined(words, start.env, Traffic(ours), (theirs.fileno(),), close=theirs.close)
+def _by_launch(start: Start, policy: Policy) -> Confined:
+    """Return the command that starts `launch`, with the channels to what it makes."""
+    theirs: list[socket.socket] = []
+
+    def channel() -> tuple[socket.socket, int]:
+        ours, other = socket.socketpair()
+        theirs.append(other)
+        return ours, other.fileno()
+
+    def close() -> None:
+        for one in theirs:
+            one.close()
+
+    traffic = lifeline = None
+    if policy.is_apart:
+        ours, number = channel()
+        policy, traffic = replace(policy, tap=number), Traffic(ours)
+    if policy.is_inside:
+        ours, number = channel()
+        policy, lifeline = replace(policy, life=number), Lifeline(ours)
+    return Confined(
+        _launched(policy.to_json(), *start.words),
+        start.env,
+        traffic,
+        lifeline,
+        files=tuple(one.fileno() for one in theirs),
+        close=close,
+    )
 
 
 def _launched(*words: str) -> tuple[str, ...]:
@@ -137,6 +166,14 @@ def _launched(*words: str) -> tuple[str, ...]:
 
 
 # The choice --------------------------------------------------------------------------------------
+
+
+class Tried(TypedDict):
+    """What works here: the version of Landlock, and why an empty network, and all namespaces, do not."""
+
+    abi: int
+    apart: str
+    inside: str
 
 
 @dataclass(frozen=True)
@@ -158,61 +195,72 @@ class Choice:
         kind, _, image = self.text.partition(":")
         if kind == NONE:
             return None
-        if kind not in (AUTO, LANDLOCK, BUBBLEWRAP, DOCKER) or bool(image) != (kind == DOCKER):
+        if kind not in (*MADE, AUTO, DOCKER) or bool(image) != (kind == DOCKER):
             raise Unavailable(f"{', '.join(KINDS[:-1])} or {NONE} is expected, not {self.text!r}")
         if named := [one for one in self.hosts if one != ANY_HOST]:
             hosts = ", ".join(named)
             raise Unavailable(f"{kind} cannot limit the network to {hosts}; --allow-net without it opens all")
         if sys.platform != "linux" and kind != DOCKER:
             raise Unavailable(f"{kind} needs Linux; --sandbox docker:IMAGE may work here")
-        make = {AUTO: self._strongest, LANDLOCK: self._landlock, BUBBLEWRAP: self._bubblewrap}
-        return self._docker(image) if kind == DOCKER else make[kind]()
+        if kind == DOCKER:
+            return self._docker(image)
+        return self._strongest() if kind == AUTO else MADE[kind](self)
 
-    def _of_kind(self, kind: str, **facts: object) -> Sandbox:
+    def of_kind(self, kind: str, **facts: object) -> Sandbox:
+        """Return the sandbox of a kind, with what the user allows."""
         return Sandbox(kind, self.read, self.write, bool(self.hosts), **facts)  # type: ignore[arg-type]
 
     def _strongest(self) -> Sandbox:
-        """Return Landlock if it holds all, else Bubblewrap, else the Landlock that there is."""
+        """Return the first sandbox that works here, the strongest first."""
         reasons = []
-        found: list[Sandbox] = []
-        for make in (self._landlock, self._bubblewrap):
+        for make in MADE.values():
             try:
-                found.append(make())
+                return make(self)
             except Unavailable as reason:
                 reasons.append(str(reason))
-        if not found:
-            raise Unavailable(f"nothing confines a server here: {'; '.join(reasons)}")
-        is_whole = "not confined" not in found[0].describe(listens=self.listens)
-        return found[0] if is_whole else found[-1]
-
-    def _landlock(self) -> Sandbox:
-        tried = _tried()
-        if not tried["abi"]:
-            raise Unavailable("landlock: this system has none (Linux 5.13 or later, and not switched off)")
-        return self._of_kind(LANDLOCK, abi=tried["abi"], can_be_apart=bool(tried["apart"]))
-
-    def _bubblewrap(self) -> Sandbox:
-        if self.listens and not self.hosts:
-            raise Unavailable("bubblewrap: a server over HTTP cannot be reached in it without --allow-net")
-        if reason := bubblewrap.why_not():
-            raise Unavailable(f"bubblewrap: {reason}")
-        return self._of_kind(BUBBLEWRAP)
+        raise Unavailable(f"nothing confines a server here: {'; '.join(reasons)}")
 
     def _docker(self, image: str) -> Sandbox:
         if self.listens:
             raise Unavailable("docker: a server over HTTP cannot be reached in it; start it yourself (--url)")
         try:
-            return self._of_kind(DOCKER, image=image, program=docker.program_with(image))
+            return self.of_kind(DOCKER, image=image, program=docker.program_with(image))
         except Unavailable as reason:
             raise Unavailable(f"docker: {reason}") from None
 
 
+def _namespaces(choice: Choice) -> Sandbox:
+    tried = _tried()
+    if reason := tried["inside"]:
+        raise Unavailable(f"namespaces: this system refuses them ({reason})")
+    return choice.of_kind(NAMESPACES, abi=tried["abi"], can_be_apart=True)
+
+
+def _bubblewrap(choice: Choice) -> Sandbox:
+    if choice.listens and not choice.hosts:
+        raise Unavailable("bubblewrap: a server over HTTP cannot be reached in it without --allow-net")
+    if reason := bubblewrap.why_not():
+        raise Unavailable(f"bubblewrap: {reason}")
+    return choice.of_kind(BUBBLEWRAP)
+
+
+def _landlock(choice: Choice) -> Sandbox:
+    tried = _tried()
+    if not tried["abi"]:
+        raise Unavailable("landlock: this system has none (Linux 5.13 or later, and not switched off)")
+    return choice.of_kind(LANDLOCK, abi=tried["abi"], can_be_apart=not tried["apart"])
+
+
+MADE = {NAMESPACES: _namespaces, BUBBLEWRAP: _bubblewrap, LANDLOCK: _landlock}
+"""What makes each kind of Linux, the strongest first."""
+
+
 @cache
-def _tried() -> dict[str, int]:
+def _tried() -> Tried:
     """Return what works here, as `launch` finds out in a process of its own."""
     try:
         done = subprocess.run(_launched(TRY), capture_output=True, text=True, timeout=TRY_SECONDS, check=True)
-        found: dict[str, int] = json.loads(done.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return {"abi": 0, "apart": 0}
+        found: Tried = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return Tried(abi=0, apart=str(error), inside=str(error))
     return found

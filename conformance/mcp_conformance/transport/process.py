@@ -132,7 +132,7 @@ class Process:
     @property
     def pid(self) -> int | None:
         """The id of the child; None if that only starts the server elsewhere, as in a container."""
-        return None if self._confined.is_elsewhere else self._child.pid
+        return self._confined.pid(self._child.pid)
 
     @property
     def exit_code(self) -> int | None:
@@ -196,6 +196,7 @@ class Process:
             elif grace and self._threads[STDERR].is_alive():  # another process holds the pipe
                 self._tree.note_outlived()
         finally:
+            self._tree.note_outlived(self._confined.end_processes())
             self._tree.kill()
             self._wake.set()
             self._writes.discard()

@@ -92,9 +92,9 @@ class Tree:
         self._ended.wait(timeout)
         return self._exit
 
-    def note_outlived(self) -> None:
-        """Count a process that the child has started and that has outlived it."""
-        _RUN.outlived += 1
+    def note_outlived(self, processes: int = 1) -> None:
+        """Count processes that the child has started and that have outlived it."""
+        _RUN.outlived += processes
 
     def terminate(self) -> None:
         """Ask the group to end."""

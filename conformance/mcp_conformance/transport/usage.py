@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,13 +34,22 @@ def tree(pid: int) -> set[int]:
     """Return a process, its descendants and the members of its session; empty if it does not exist.
 
     Those whose parent has ended are found by their session, and a child that ended counts until its parent
-    takes note of it.
+    takes note of it.  The processes by which a sandbox started it do not count.
     """
     known = {one: (parent, session) for one, parent, session in _processes()}
-    found = {one for one, (_, session) in known.items() if session == pid} | {pid}
+    above = set(_above(pid, known))
+    session = known[pid][1] if pid in known else 0
+    found = {one for one, (_, its) in known.items() if its == session and one not in above} | {pid}
     while more := {one for one, (parent, _) in known.items() if parent in found} - found:
         found |= more
     return found if pid in known else set()
+
+
+def _above(pid: int, known: Mapping[int, tuple[int, int]]) -> Iterator[int]:
+    """Yield the processes from which a process descends."""
+    while pid in known:
+        pid, _ = known[pid]
+        yield pid
 
 
 def _processes() -> Iterator[tuple[int, int, int]]:

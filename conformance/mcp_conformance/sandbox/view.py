@@ -1,0 +1,110 @@
+"""What a process sees of the files: a root directory of its own that has only what a policy names."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, suppress
+
+from mcp_conformance.sandbox import mounts
+from mcp_conformance.sandbox.kernel import mount, syscall, unmount
+from mcp_conformance.sandbox.mounts import NO_DEVICES, NO_EXECUTION, NO_SUID, READ_ONLY
+from mcp_conformance.sandbox.policy import DEVICES, OWN, SYSTEM, Policy
+
+assert sys.platform == "linux"
+
+BASE = "/tmp"  # noqa: S108
+"""Where the new root is put together."""
+PROC = "/proc"
+OWN_BYTES = 1 << 30
+LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s390x": 217}
+"""The number of the system call that changes the root."""
+DETACH = 2
+MAX_LINKS = 40
+"""How many links of a path are followed, as in Linux."""
+
+
+def build(policy: Policy) -> None:
+    """Change the root of this namespace of mounts.  Raises `OSError`.
+
+    The first process of a namespace of processes calls it, as the new root shows only its processes.
+    """
+    shown = dict.fromkeys(map(os.path.realpath, policy.write), NO_SUID | NO_DEVICES)
+    for path in sorted({os.path.realpath(path) for path in (*SYSTEM, *policy.read)} - {PROC}):
+        if not _is_below(path, shown):
+            shown[path] = READ_ONLY | NO_SUID | NO_DEVICES
+    shown |= dict.fromkeys(DEVICES, NO_SUID)
+    links = dict(_links((*SYSTEM, *policy.read, *policy.write, *os.get_exec_path()), shown))
+    mounts.keep_to_oneself()
+    with ExitStack() as opened:
+        trees = []
+        for path, attributes in sorted(shown.items()):
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                trees.append((path, opened.enter_context(mounts.tree(path, attributes))))
+        kinds = {path: os.path.isdir(path) for path, _ in trees}  # noqa: PTH112
+        mount("tmpfs", BASE, "tmpfs", NO_SUID | NO_DEVICES, "mode=755,size=1m")
+        for path in OWN:
+            _make(path, is_folder=True)
+            mount("tmpfs", BASE + path, "tmpfs", NO_SUID | NO_DEVICES, f"mode=1777,size={OWN_BYTES}")
+        for path, tree in trees:
+            _make(path, is_folder=kinds[path])
+            mounts.attach(tree, BASE + path)
+    _make(PROC, is_folder=True)
+    mount("proc", BASE + PROC, "proc", NO_SUID | NO_DEVICES | NO_EXECUTION | READ_ONLY)
+    for path, text in (*links.items(), *((f"/dev/{name}", text) for name, text in LINKS.items())):
+        with suppress(FileExistsError):
+            os.makedirs(os.path.dirname(BASE + path), exist_ok=True)  # noqa: PTH103, PTH120
+            os.symlink(text, BASE + path)  # noqa: PTH211
+    _enter()
+
+
+def _make(path: str, *, is_folder: bool) -> None:
+    """Make an empty folder or file of the new root at which something can be mounted."""
+    folder = path if is_folder else os.path.dirname(path)  # noqa: PTH120
+    os.makedirs(BASE + folder, exist_ok=True)  # noqa: PTH103
+    if not is_folder and not os.path.exists(BASE + path):  # noqa: PTH110
+        os.close(os.open(BASE + path, os.O_CREAT | os.O_WRONLY))
+
+
+def _enter() -> None:
+    number = PIVOT_ROOT.get(platform.machine())
+    if number is None:
+        raise OSError(f"the root cannot be changed on {platform.machine()}")
+    os.chdir(BASE)
+    # The old root is put on the new one, and taken away: no folder for it is needed.
+    syscall(number, b".", b".")
+    unmount(".", DETACH)
+    os.chdir("/")
+    mounts.set_attributes("/", READ_ONLY)
+
+
+def _is_below(path: str, others: Iterable[str]) -> bool:
+    """Return whether a path is one of others or below it."""
+    return any(path == one or path.startswith(f"{one.rstrip('/')}/") for one in others)
+
+
+def _links(paths: Iterable[str], shown: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the links by which one comes to these paths, each with its text, unless they are shown anyway."""
+    for path in paths:
+        if os.path.isabs(path) and _is_below(os.path.realpath(path), shown):  # noqa: PTH117
+            yield from (link for link in _on_the_way(path) if not _is_below(link[0], shown))
+
+
+def _on_the_way(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the links on the way of an absolute path."""
+    place, rest = "/", path.split("/")[::-1]
+    left = MAX_LINKS
+    while rest and left:
+        part = rest.pop()
+        here = os.path.normpath(os.path.join(place, part))  # noqa: PTH118
+        if not os.path.islink(here):  # noqa: PTH114
+            place = here
+            continue
+        text = os.readlink(here)  # noqa: PTH115
+        yield here, text
+        place = "/" if text.startswith("/") else place
+        rest += text.split("/")[::-1]
+        left -= 1
