@@ -275,7 +275,8 @@ def test_interrupt_in_a_frame_without_line_numbers_is_shown():
     def interrupted():
         raise KeyboardInterrupt
 
-    interrupted.__code__ = interrupted.__code__.replace(co_linetable=b"")
+    of_no_line = b"\xff" * len(interrupted.__code__.co_code)  # 8 instructions each
+    interrupted.__code__ = interrupted.__code__.replace(co_linetable=of_no_line)
     with pytest.raises(KeyboardInterrupt) as caught:
         interrupted()
     pytest_keyboard_interrupt(caught)

@@ -112,10 +112,10 @@ def test_a_template_matches_its_expansions(template, uri, matched):
 
 
 def test_any_text_is_judged_in_bounded_time():
-    started = time.monotonic()
+    started = time.thread_time()
     is_uri("x://" + "a:" * 100_000 + "!")
     is_uri("x://" + "%41" * 100_000 + "|")
     is_template("{" + "a." * 100_000 + "!}")
     is_template("{a" * 100_000)
     matches("a{x}" * 50, "a" * 10_000 + "b/")
-    assert time.monotonic() - started < 30
+    assert time.thread_time() - started < 30

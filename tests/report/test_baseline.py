@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 import tomllib
 from dataclasses import replace
 from datetime import date
@@ -449,24 +450,27 @@ def test_baseline_can_be_named_in_pytests_configuration(baseline_file, tmp_path)
     ("words", "message"),
     [
         (
-            ("run", "--baseline", "none.toml", "--", "python"),
+            ("run", "--baseline", "none.toml", "--", sys.executable),
             "--baseline: no such file: none.toml",
         ),
         (
-            ("run", "--baseline", "bad.toml", "--", "python"),
+            ("run", "--baseline", "bad.toml", "--", sys.executable),
             "--baseline: bad.toml:1: an entry needs a",
         ),
-        (("run", "--baseline", ".", "--", "python"), "--baseline: .: "),
+        (("run", "--baseline", ".", "--", sys.executable), "--baseline: .: "),
         (("baseline",), "required: update"),
         (("baseline", "update"), "required: FILE"),
         (("baseline", "update", "new.toml"), "baseline update: no server is given"),
-        (("baseline", "update", "bad.toml", "--", "python"), "baseline update: bad.toml:1: an entry needs a"),
         (
-            ("baseline", "update", "no/new.toml", "--", "python"),
+            ("baseline", "update", "bad.toml", "--", sys.executable),
+            "baseline update: bad.toml:1: an entry needs a",
+        ),
+        (
+            ("baseline", "update", "no/new.toml", "--", sys.executable),
             "baseline update: no such directory: no",
         ),
         (
-            ("baseline", "update", "new.toml", "bad.toml", "--", "python"),
+            ("baseline", "update", "new.toml", "bad.toml", "--", sys.executable),
             "'bad.toml' must come after --",
         ),
         (("baseline", "update", "new.toml", "--", "no-such-program"), "no such program"),

@@ -2,6 +2,7 @@
 
 import sqlite3
 from base64 import b64decode
+from contextlib import closing
 
 from mcp_conformance.generation import example
 from mcp_conformance.world.exploration import MAX_CALLS, Exploration
@@ -402,9 +403,8 @@ def test_only_a_tool_that_may_write_any_statement_makes_a_table():
     assert next(statements(member, "Execute a SQL SELECT", TEXT, may_write=True)) == f"SELECT * FROM {TEXT}"
 
 
-def database(answers):
+def database(connection, answers):
     """Return a tool that executes any statement; ``answers`` gets what each has brought."""
-    connection = sqlite3.connect(":memory:")
 
     def execute_query(sql: str):
         """Execute a SQL query on the database."""
@@ -420,7 +420,8 @@ def database(answers):
 
 def test_rows_that_were_stored_are_read():
     answers = []
-    exploration = explored(FakeTools(database(answers)))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        exploration = explored(FakeTools(database(connection, answers)))
     assert exploration.best_of("execute_query").arguments == {"sql": f"SELECT * FROM {TEXT}"}
     assert answers[-1] == [[1, "example"]]
 

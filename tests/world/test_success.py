@@ -138,6 +138,6 @@ def test_a_short_value_of_ours_does_not_change_words_that_contain_it():
 
 @pytest.mark.parametrize("text", ["x", "-", "x1", "x ", "1 ", "1.", "1.x"])
 def test_an_answer_is_read_to_a_limit(text):
-    began = time.perf_counter()
+    began = time.thread_time()
     assert len(kind_of(answer(text * 1_000_000), {})) < 10_000
-    assert time.perf_counter() - began < 1.0
+    assert time.thread_time() - began < 10.0  # 0.2 s; where it takes quadratic time, hours

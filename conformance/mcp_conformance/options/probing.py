@@ -9,16 +9,22 @@ from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.interface import CannotStart
+from mcp_conformance.transport.machine import machine_fault
 
 MAX_REASON = 1000
 """The most characters of a reason that may quote the server."""
 
 
 def probed(options: RunOptions, settings: Settings) -> Subject:
-    """Return the server in each revision wanted.  Raises `BadOption` for an error of the user."""
+    """Return the server in each revision wanted.  Raises `BadOption` for an error of the user.
+
+    Raises `CannotStart` for a fault of the machine.
+    """
     try:
         subject = probe_all(settings, options.revisions)
     except CannotStart as error:
+        if machine_fault(error):
+            raise
         reason = settings.redaction.text(str(error))
         raise BadOption(f"{reason} (mcp-conformance doctor -- COMMAND finds out more)") from error
     if wrong := _user_error(options, subject):

@@ -7,23 +7,24 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 _ESCAPED = "%[0-9A-Fa-f]{2}"
-_NAME = rf"(?:[A-Za-z0-9._~!$&'()*+,;=-]|{_ESCAPED})*+"
-_USER = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:-]|{_ESCAPED})*+"
-_SEGMENT = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|{_ESCAPED})*+"
-_TAIL = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|{_ESCAPED})*+"
+# Before Python 3.11.5 a possessive repetition keeps a part of what failed inside, so only classes have one.
+_NAME = rf"(?:[A-Za-z0-9._~!$&'()*+,;=-]++|{_ESCAPED})*"
+_USER = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:-]++|{_ESCAPED})*"
+_SEGMENT = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]++|{_ESCAPED})*"
+_TAIL = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]++|{_ESCAPED})*"
 _HOST = rf"(?:\[[0-9A-Za-z._~!$&'()*+,;=:-]++\]|{_NAME})"
 _URI = re.compile(
     rf"[A-Za-z][A-Za-z0-9+.-]*+:"
-    rf"(?://(?:{_USER}@)?{_HOST}(?::[0-9]*+)?(?:/{_SEGMENT})*+|(?!//){_SEGMENT}(?:/{_SEGMENT})*+)"
+    rf"(?://(?:{_USER}@)?{_HOST}(?::[0-9]*+)?(?:/{_SEGMENT})*|(?!//){_SEGMENT}(?:/{_SEGMENT})*)"
     rf"(?:\?{_TAIL})?(?:#{_TAIL})?"
 )
 _SCHEME = re.compile(r"([\w+.-]+):")
 
 _LITERAL = rf"[^\x00-\x20\"%<>\\^`{{|}}\x7f-\x9f]|{_ESCAPED}"
-_WORD = rf"(?:[A-Za-z0-9_]|{_ESCAPED})++"
-_VARIABLE = rf"{_WORD}(?:\.{_WORD})*+(?::[1-9][0-9]{{0,3}}|\*)?"
-_EXPRESSION = re.compile(rf"\{{([+#./;?&=,!@|]?)({_VARIABLE}(?:,{_VARIABLE})*+)\}}")
-_TEMPLATE = re.compile(rf"(?:{_LITERAL}|{_EXPRESSION.pattern})*+")
+_WORD = rf"(?:[A-Za-z0-9_]++|{_ESCAPED})+"
+_VARIABLE = rf"{_WORD}(?:\.{_WORD})*(?::[1-9][0-9]{{0,3}}|\*)?"
+_EXPRESSION = re.compile(rf"\{{([+#./;?&=,!@|]?)({_VARIABLE}(?:,{_VARIABLE})*)\}}")
+_TEMPLATE = re.compile(rf"(?:{_LITERAL}|{_EXPRESSION.pattern})*")
 _STYLES = {  # operator -> prefix, separator, and whether names precede the values
     "": ("", ",", False),
     "+": ("", ",", False),

@@ -35,7 +35,7 @@ class _Ruleset(ctypes.Structure):
 
 
 class _PathRule(ctypes.Structure):
-    _pack_ = 1
+    # The kernel's is packed, thus 4 bytes shorter, with both members in their places; `_pack_` warns on 3.14.
     _fields_ = (("access", ctypes.c_uint64), ("folder", ctypes.c_int32))
 
 

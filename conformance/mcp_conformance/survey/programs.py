@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -78,9 +79,9 @@ def _read(process: Process, lines: deque[bytes], deadline: float) -> bool:
 
 def _cpu_seconds() -> float:
     """Return the processor time of all children that have ended; 0 where the system does not count it."""
-    try:
-        import resource  # noqa: PLC0415  (POSIX only)
-    except ImportError:
+    if sys.platform == "win32":
         return 0.0
+    import resource  # noqa: PLC0415  (POSIX only)
+
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

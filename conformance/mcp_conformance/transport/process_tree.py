@@ -55,7 +55,7 @@ def _listening() -> Iterator[tuple[str, int]]:
 POSIX = os.name == "posix"
 KILL_SECONDS = 30.0
 """How long the system may take to end a killed process; one that waits for a device may never end."""
-ENDING = (signal.SIGTERM, *((signal.SIGHUP,) if sys.platform != "win32" else ()))
+ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that end a run in order; a user who ignores one, as nohup does, is not overruled."""
 MARK = "MCP_CONFORMANCE_RUN"
 """The environment variable that every process of a server inherits."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 
 MAX_SECONDS = 60.0
 """How long one deletion may take: 100,000 files take 2 s; a process that no longer is ours may make more."""
 IS_BY_NUMBER = os.unlink in os.supports_dir_fd and os.listdir in os.supports_fd
+ON_ERROR = "onexc" if sys.version_info >= (3, 12) else "onerror"
 DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -23,7 +26,7 @@ def remove_tree(folder: str) -> bool:
     """Delete a folder and all that is in it, never through a link; return whether nothing is left."""
     if not IS_BY_NUMBER:  # Windows
         with suppress(RecursionError):
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder, **{ON_ERROR: _delete_read_only})  # type: ignore[arg-type]
         return not os.path.lexists(folder)
     with suppress(OSError):
         if os.path.islink(folder):  # noqa: PTH114  (the watchdog has no use for pathlib)
@@ -33,6 +36,14 @@ def remove_tree(folder: str) -> bool:
                 _empty(root)
             os.rmdir(folder)  # noqa: PTH106
     return not os.path.lexists(folder)
+
+
+def _delete_read_only(delete: Callable[[str], None], path: str, _: object) -> None:
+    """Delete what Windows refused to delete: a file that may not be written, such as git's objects."""
+    with suppress(OSError):
+        if not os.path.islink(path):  # noqa: PTH114
+            os.chmod(path, stat.S_IWRITE)  # noqa: PTH101
+            delete(path)
 
 
 def _empty(root: int) -> None:
@@ -88,7 +99,7 @@ def _opened(name: str, parent: int | None) -> Iterator[int]:
         found = os.open(name, os.O_RDONLY | DIRECTORY, dir_fd=parent)
     try:
         with suppress(OSError):
-            os.fchmod(found, 0o700)
+            os.chmod(found, 0o700)  # noqa: PTH101
         yield found
     finally:
         os.close(found)
@@ -99,7 +110,9 @@ def _permit(name: str, parent: int | None) -> None:
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
         return
-    place = os.open(name, os.O_PATH | DIRECTORY, dir_fd=parent)  # Linux: opened without any permission on it
+    place = os.open(
+        name, getattr(os, "O_PATH", 0) | DIRECTORY, dir_fd=parent
+    )  # Linux: opened without any permission on it
     try:
         os.chmod(f"/proc/self/fd/{place}", 0o700)  # noqa: PTH101
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,6 +69,8 @@ def _stat(name: str) -> list[bytes]:
 
 
 def _memory(pid: int) -> int:
+    if sys.platform == "win32":
+        return 0
     with suppress(OSError):
         return int((PROC / str(pid) / "statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0

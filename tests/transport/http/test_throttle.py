@@ -53,8 +53,8 @@ def test_the_wait_that_is_asked_for_is_read(header, seconds):
 
 
 def test_a_date_is_a_wait_until_it():
-    at = datetime.now(UTC) + timedelta(seconds=30)
-    assert 28 <= (seconds_of([format_datetime(at, usegmt=True)]) or 0) <= 31
+    at = datetime.now(UTC) + timedelta(seconds=300)
+    assert 0 < (seconds_of([format_datetime(at, usegmt=True)]) or 0) <= 300
     assert seconds_of([format_datetime(at - timedelta(days=1), usegmt=True)]) == 0
 
 
@@ -62,11 +62,11 @@ def test_turns_are_slowed_to_what_the_server_has_served():
     turns = Turns()
     for _ in range(60):
         turns.take()
-    turns.slow_down(2.0)
+    begun = time.monotonic()
+    turns.slow_down(60.0)
     assert turns.is_slowed
-    assert turns.rate == pytest.approx(27.0)
-    assert turns.take() - time.monotonic() == pytest.approx(2.0, abs=0.5)
-    Turns().slow_down(60.0)
+    assert turns.rate == pytest.approx(0.9)
+    assert turns.take() >= begun + 60.0
     idle = Turns(1000)
     idle.slow_down(60.0)
     assert idle.rate == MIN_RATE
@@ -110,7 +110,7 @@ def test_a_refused_request_is_sent_again_after_the_wait():
         exchange = exchanged(server, throttle)
     assert (exchange.status, exchange.body, exchange.tries, exchange.failure) == (200, b"{}", 2, "")
     assert time.monotonic() - begun >= 1.0
-    assert throttle.clock.monotonic() - begun < time.perf_counter()
+    assert throttle.clock.monotonic() < time.monotonic() - 0.9
     assert len(server.received) == 3
     assert (throttle.asked, throttle.is_exhausted, throttle.tally.statuses[429]) == (1.0, False, 2)
 
@@ -167,5 +167,5 @@ def test_a_client_that_is_closed_waits_no_longer():
             time.sleep(0.01)
         begun = time.monotonic()
         client.close()
-        assert time.monotonic() - begun < 5.0
+        assert time.monotonic() - begun < 50.0
     assert exchange.has_ended
