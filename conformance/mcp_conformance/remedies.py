@@ -37,6 +37,10 @@ SAYS_FAILURE = (
     'Add isError true to results that tell of a failure, as by "success": false: clients and models go by '
     "isError, and count this one as done."
 )
+TOGETHER = (
+    "Let no call wait for another one in flight: look for a lock, a pool of workers or of connections that they "
+    "share, or run them one after the other."
+)
 NO_ANSWER = "Answer each call, if need be with an isError result; --timeout gives a slow tool more time."
 
 

@@ -130,7 +130,8 @@ def unusual_request_violations(forms: Mapping[str, bytes], window: Window) -> It
 
 def _send_right_messages(conversation: FuzzConversation) -> None:
     server = conversation.server
-    calls = _quick(server.quick_calls())
+    # Calls that block each other have a finding of their own, and each burst of them would wait in vain.
+    calls = [] if server.fuzzing.blocks_together else _quick(server.quick_calls())
     lists = [method for method in server.served_lists() if _is_short(server, method)]
     conversation.begin_stage("ids", partial(id_violations, large=False))
     for id in IDS:

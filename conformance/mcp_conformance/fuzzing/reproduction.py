@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
+from mcp_conformance import remedies
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.message_log import CUT, MessageLog, head_of
 from mcp_conformance.client.reply import Closed, Reply, Silence
@@ -193,12 +194,16 @@ class CaseReproduction:
                 self._begun[first] = self._sent_alone(first)
 
     def _begin_together(self, failures: Sequence[FailedCase]) -> None:
+        begun: dict[FailedCase, _Begun] = {}
         with suppress(Skipped), self.server.sessions.shared_reproduction_session() as session:
             for failed in failures:
                 line, is_alive = self._sent_again(session, failed)
                 if not is_alive:
+                    # It serves no control any more, so waiting for the others proves nothing of them.
+                    give_up(session)
                     return
-                self._begun[failed] = _Begun(session, line, is_alone=False)
+                begun[failed] = _Begun(session, line, is_alone=False)
+        self._begun |= begun
 
     def reproductions(
         self, kinds: Sequence[list[FailedCase]]
@@ -410,8 +415,9 @@ class CaseReproduction:
             if id == NOT_FATAL and not how:
                 return Finding(failure.expected, got, lines, id, transcripts=paths, stderr=stderr, fatal=True)
             defect = Defect.DIES if failed.is_death else Defect.HANGS
+            fix = remedies.TOGETHER if failed.beside else ""
             return Blocked(
-                got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths, defect=defect
+                got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths, fix=fix, defect=defect
             )
         return failure.finding(got, lines, paths)
 
