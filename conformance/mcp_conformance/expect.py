@@ -93,11 +93,11 @@ def expect_none(values: Iterable[Value], expected: str) -> None:
     expect_each(values, lambda _: False, expected)
 
 
-def expect_result(reply: Reply) -> Value:
-    """Expect a result, and return it."""
+def expect_result(reply: Reply, fix: str = "") -> Value:
+    """Expect a result, and return it; ``fix`` is the remedy if it is not the rule's."""
     require_answer(reply)
     if reply.value is None:
-        raise Finding("a result", str(reply), reply.lines)
+        raise Finding("a result", str(reply), reply.lines, fix=fix)
     return reply.value
 
 

@@ -13,6 +13,7 @@ from mcp_conformance.protocol.jsonrpc import NOT_JSON
 
 MAX_SAFE_INTEGER = 2**53
 """Above it not each whole number is a double."""
+UNKNOWN_METHOD = -32601
 NO_NUMBER = (
     "Replace NaN and Infinity before a value is written, by null or a text: JSON has neither "
     "(json.dumps(value, allow_nan=False) in Python finds them)."
@@ -21,6 +22,9 @@ ROUNDED_ID = (
     "Keep the id as it was written, or refuse one beyond 2^53 with an error: a parser that makes a double of "
     "each number, such as JSON.parse, rounds it."
 )
+NARROW_ID = "Keep the id as it was written: a number of 32 bits does not hold it."
+GARBLED_ID = "Decode stdin and encode stdout as UTF-8, whatever the locale: the letters of this id were lost."
+ANY_ID = "Accept each string and each integer as an id: its sign, its size and its characters say nothing."
 LOST_ID = "Read the id before whatever can fail, so that the error has it too."
 ID_OF_ANOTHER = (
     "Keep the id of a request beside its work until the answer is written: this answer has another id."
@@ -38,9 +42,18 @@ SAYS_FAILURE = (
     "isError, and count this one as done."
 )
 TOGETHER = (
-    "Let no call wait for another one in flight: look for a lock, a pool of workers or of connections that they "
-    "share, or run them one after the other."
+    "Let no call wait for another one in flight: look for a lock, a pool of workers or of connections that "
+    "they share, or run them one after the other."
 )
+ENDS = (
+    "Catch what handling a request raises, and answer with an error; let nothing that it calls exit, abort "
+    "or panic."
+)
+UNSTEADY = (
+    "List the same at each request: look for a cache, a worker or a random choice that answers with another "
+    "list."
+)
+REFUSED_PING = "Answer each ping with {}, whatever its id: the handler is there, and refuses this one."
 NO_ANSWER = "Answer each call, if need be with an isError result; --timeout gives a slow tool more time."
 
 
@@ -53,9 +66,23 @@ def of_id(wanted: Any, got: Any) -> str:
     """Return the remedy for an answer with another id than the request; empty if the rule's will do."""
     if got is None:
         return LOST_ID
-    is_number = isinstance(wanted, int) and isinstance(got, int | float)
-    is_rounded = is_number and abs(wanted) > MAX_SAFE_INTEGER and float(wanted) == float(got)
-    return ROUNDED_ID if is_rounded else ""
+    if isinstance(wanted, str):
+        return "" if wanted.isascii() or not isinstance(got, str) else GARBLED_ID
+    if not (isinstance(wanted, int) and isinstance(got, int | float)):
+        return ""
+    if abs(wanted) > MAX_SAFE_INTEGER and float(wanted) == float(got):
+        return ROUNDED_ID
+    return NARROW_ID if wanted != got and (wanted - got) % 2**32 == 0 else ""
+
+
+def of_unread_id(id: Any) -> str:
+    """Return the remedy for an id that is refused or not read; empty for 0 and "", as the rule's."""
+    return ANY_ID if id else ""
+
+
+def of_refused_ping(code: Any) -> str:
+    """Return the remedy for a ping that gets an error with this code; empty if no handler is the cause."""
+    return "" if code == UNKNOWN_METHOD else REFUSED_PING
 
 
 def of_missing_answer(fault: Fault | None) -> str:

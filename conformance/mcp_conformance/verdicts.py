@@ -16,8 +16,8 @@ from mcp_conformance.requirements.catalogue import Requirement, requirement
 from mcp_conformance.transport.interface import Empty
 
 NORMATIVE = ("keyword", "schema", "project")
-ECHO = "jsonrpc.response-id-echo"
-"""The rule that an answer has the id of its request."""
+ECHO, ANSWERED = "jsonrpc.response-id-echo", "jsonrpc.response-every-request"
+"""The rules that an answer has the id of its request, and that each request gets one."""
 
 
 class Cause(StrEnum):
@@ -198,6 +198,12 @@ def empty_response(lines: Sequence[Line], empty: Empty, got: str, methods: Itera
     more = f" and {len(names) - MAX_METHODS} other methods" if len(names) > MAX_METHODS + 1 else ""
     named = ", ".join(names[: MAX_METHODS if more else None]) + more
     return Finding(expected, f"{got} (for {named})", lines, rule, fatal=True, defect=Defect.HANGS)
+
+
+def remedy_of(verdict: Finding | Blocked, row: Requirement, revision: str) -> str:
+    """Return what to do about what a verdict has seen; empty if the rule's remedy will do."""
+    is_end = row.id == ANSWERED and defect_of(verdict, row, revision) is Defect.DIES
+    return verdict.fix or (remedies.ENDS if is_end else "")
 
 
 def severity(row: Requirement, revision: str, *, strict: bool = False, pedantic: bool = False) -> Outcome:

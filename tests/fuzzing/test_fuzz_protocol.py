@@ -30,6 +30,8 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.interface import NoAnswer
 from support import HANDSHAKE, REFERENCE, mutant, run_suite, started
+from support.bench import settings_in_memory
+from support.in_memory import mutated
 
 ANSWERED = "jsonrpc.response-every-request"
 QUICK = ("--timeout", "5", "--call", "all")
@@ -217,6 +219,14 @@ def probed_server(command, **chosen):
 
 def test_forbidden_tools_are_not_called():
     server = probed_server(REFERENCE, call=())
+    assert not any(b"tools/call" in raw for raw in sent_in(right_messages(server)))
+    server.close()
+
+
+def test_calls_that_block_each_other_are_not_sent_at_once_again():
+    settings = settings_in_memory(mutated(None), examples=10)
+    server = Server(settings, probe(settings, "2025-11-25", exactly=True))
+    server.fuzzing.blocks_together = True
     assert not any(b"tools/call" in raw for raw in sent_in(right_messages(server)))
     server.close()
 

@@ -15,6 +15,7 @@ from mcp_conformance.fuzzing.case_source import valid_cases
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.fuzzing.oracles import accepts_valid, answers
+from mcp_conformance.remedies import TOGETHER
 from mcp_conformance.target.probe import probe
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Blocked, Finding
@@ -79,7 +80,7 @@ def fuzzed(tmp_path, monkeypatch):
             fuzzer.search(valid_cases(call.tool.input_schema, REVISION, oracle))
             fuzzer.report()
         except (Finding, Blocked) as error:
-            return [str(one) for one in (error, *error.others)]
+            return [f"{one} {one.fix}".strip() for one in (error, *error.others)]
         return []
 
     yield run
@@ -173,6 +174,7 @@ def test_a_lock_that_calls_at_once_take_is_not_the_fault_of_one_call(fuzzed):
     log = Counter()
     (text,) = fuzzed(lambda out, _: Locking(log, lambda *_: None, 0.01, out))
     assert "no answer within 5 s with 4 others in flight (alone it is answered)" in text
+    assert text.endswith(TOGETHER)
 
 
 def test_wrong_answer_in_flight_is_shrunk(fuzzed):

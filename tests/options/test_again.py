@@ -10,6 +10,8 @@ from mcp_conformance.options.choosing import choose
 from mcp_conformance.options.given import BadOption, Given
 from mcp_conformance.options.run_options import read_options
 from mcp_conformance.options.table import OPTIONS
+from mcp_conformance.requirements.catalogue import all_requirements
+from mcp_conformance.requirements.checks import checked, checks
 from support.again import read
 
 NOW = "2025-11-25"
@@ -152,6 +154,19 @@ def test_a_replay_has_the_options_that_it_takes():
 )
 def test_the_selection_names_the_broken_rule_first(cited, broken, tool, wanted):
     assert selection(cited, broken, tool) == wanted
+
+
+def test_no_command_selects_another_rule_than_its_finding():
+    """A finding may be of any rule, whichever check raises it; one without a check is not selected."""
+    for check in checks():
+        for id in all_requirements():
+            first = [one.partition("[")[0] for one in selection(check.requirements, id, "add")[:1]]
+            assert first == ([id] if id in checked() else []), (check.name, id)
+
+
+def test_a_command_that_runs_all_checks_has_the_selection_of_the_user():
+    given = ("--select", "tools", "--skip", "tools.def")
+    assert again_words(chosen(*given), [], NOW)[4:8] == (*given[2:], *given[:2])
 
 
 def test_each_option_of_a_path_is_marked():

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from mcp_conformance import remedies
 from mcp_conformance.client.exceptions import validator_error
 from mcp_conformance.client.refusals import (
     NO_NETWORK,
@@ -58,7 +59,7 @@ class Failure:
 
     Failures of one ``kind`` count as the same failure.  ``advisory``, ``tool_bug`` and ``is_proven`` are
     those of a `mcp_conformance.verdicts.Finding`; ``got`` is what came if that is more than the answer,
-    ``stderr`` what shows it there.  ``defect`` is the finding's, if it is not that of its rule.
+    ``stderr`` what shows it there.  ``defect`` and ``fix`` are the finding's, if not those of its rule.
     """
 
     requirement: str
@@ -70,6 +71,7 @@ class Failure:
     got: str = ""
     stderr: str = ""
     defect: Defect | None = None
+    fix: str = ""
 
     def finding(self, got: str, lines: Sequence[Line], transcripts: Sequence[Path] = ()) -> Finding:
         """Return the finding that the failure is."""
@@ -84,6 +86,7 @@ class Failure:
             stderr=self.stderr,
             transcripts=transcripts,
             defect=self.defect,
+            fix=self.fix,
         )
 
 
@@ -238,7 +241,8 @@ def _no_number(reply: Reply) -> Failure | None:
     what = "JSON-RPC messages only"
     if not constants or reply.line is None:
         return None
-    return Failure(NOT_JSON_RULE[transport_of(reply.line)], what, f"{min(constants)} in an answer")
+    rule, fix = NOT_JSON_RULE[transport_of(reply.line)], remedies.of_oddities(constants)
+    return Failure(rule, what, f"{min(constants)} in an answer", fix=fix)
 
 
 def _type_failure(revision: str, result: Any) -> Failure | None:

@@ -216,21 +216,22 @@ def id_violations(window: Window, *, large: bool) -> Iterator[Violation]:
     """
     request, wanted = window.sent[0], "the answer that any ping has"
     id = f"for the id {show(request.message['id'], 60)}"
+    fix = remedies.ROUNDED_ID if large else remedies.of_unread_id(request.message["id"])
     answers = {answer.request: answer for answer in window.answers}
     if request in answers:
         refused = [one for one in answers if answers[one].message.get("error") is not None]
         if request in refused and window.sent[-1] not in refused:
-            yield Violation(Finding(wanted, f"an error {id}", (request, answers[request].line), ID_TYPES))
+            proof = request, answers[request].line
+            yield Violation(Finding(wanted, f"an error {id}", proof, ID_TYPES, fix=fix))
     elif window.end is None and not window.mute:
         others = window.misnamed or window.strays
         names = ["no id" if stray.id is None else f"id {show(stray.id)}" for stray in others]
         lines = (request, *(stray.line for stray in others[:1]))
         if large or names[:1] == ["no id"]:
             got = f"one with {names[0]} {id}" if names else f"none {id}"
-            fix = remedies.ROUNDED_ID if large else ""
             yield Violation(Finding(wanted, got, lines, ID_TYPES, fix=fix), is_late=not names)
             return
         if not names and request in window.open:
-            yield Violation(Blocked(*missing(window), requirement=ID_TYPES), is_late=True)
+            yield Violation(Blocked(*missing(window), requirement=ID_TYPES, fix=fix), is_late=True)
             return
     yield from broken_rules(window)

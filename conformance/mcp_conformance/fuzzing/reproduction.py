@@ -415,10 +415,11 @@ class CaseReproduction:
             if id == NOT_FATAL and not how:
                 return Finding(failure.expected, got, lines, id, transcripts=paths, stderr=stderr, fatal=True)
             defect = Defect.DIES if failed.is_death else Defect.HANGS
-            fix = remedies.TOGETHER if failed.beside else ""
-            return Blocked(
-                got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths, fix=fix, defect=defect
+            verdict = Blocked(
+                got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths, defect=defect
             )
+            verdict.fix = remedies.TOGETHER if failed.beside else ""
+            return verdict
         return failure.finding(got, lines, paths)
 
 

@@ -16,20 +16,21 @@ from mcp_conformance.transport.credentials import is_common, is_secret_name, red
 from mcp_conformance.transport.http.headers import in_variables
 from mcp_conformance.verdicts import Blocked, Finding, Repeat
 
-REPLACED = ("select", "skip", "revision")
-"""The options that say which checks run: the command has its own."""
+SELECTING = ("select", "skip")
+"""The options that say which checks run: the command that selects a rule has its own."""
 
 
 def selection(cited: Sequence[str], broken: str, tool: str) -> tuple[str, ...]:
     """Return what ``--select`` names to run a check again: the broken rule, and one that the check cites.
 
-    ``tool`` is the one that the check runs for; a name that no selection can have selects all tools.
+    ``tool`` is the one that the check runs for; a name that no selection can have selects all tools.  Nothing
+    is selected for a rule that has no check of its own, so that no other rule stands in its place.
     """
-    known = [id for id in cited if id in checked()]
-    own = broken if broken in known else next(iter(known), "")
+    own = broken if broken in cited else next((id for id in cited if id in checked()), "")
+    if not own or broken not in checked():
+        return ()
     bracket = f"[{tool}]" if tool.isprintable() and tool and "]" not in tool else ""
-    found = [broken] if broken != own and own and broken in checked() else []
-    return (*found, f"{own}{bracket}") if own else ()
+    return (*([broken] if broken != own else []), f"{own}{bracket}")
 
 
 def again_words(
@@ -38,13 +39,14 @@ def again_words(
     """Return the words of the command that runs the ``selected`` rules again, all if there are none.
 
     A rule is an id, or an id with a tool in brackets.  Of the given options the command has those that can
-    change a verdict on these rules, without credentials.
+    change a verdict on these rules, without credentials.  Without a rule the user's own selection holds.
     """
     families = {one.partition(".")[0] for one in selected}
     words = ["mcp-conformance", "run", *(["-v"] if verbose else [])]
     words += ["--select", ",".join(selected)] if selected else []
     words += ["--revision", revision, *options.chosen.source]
-    return (*words, *_given(options, "run", families), *_command(options))
+    replaced = {"revision", *(SELECTING if selected else ())}
+    return (*words, *_given(options, "run", families, replaced), *_command(options))
 
 
 def replay_line(options: RunOptions, verdict: Finding | Blocked) -> str:
@@ -64,13 +66,18 @@ def replay_words(options: RunOptions, transcript: str) -> tuple[str, ...]:
     )
 
 
-def _given(options: RunOptions, command: str, families: Collection[str] = ()) -> Iterator[str]:
-    """Yield the given options that another command has, if they can change a verdict in these families."""
+def _given(
+    options: RunOptions, command: str, families: Collection[str] = (), replaced: Collection[str] = ()
+) -> Iterator[str]:
+    """Yield the given options that another command has, if they can change a verdict in these families.
+
+    Those that are ``replaced`` are left out.
+    """
     chosen, redact = options.chosen, options.settings.redaction
     for option in options_of(command):
         is_needed = option.judges and (not families or not option.family or option.family in families)
         is_ours = not (chosen.source and command == "run") or option.name in chosen.beside
-        if is_needed and is_ours and option.name not in REPLACED and chosen.has(option.name):
+        if is_needed and is_ours and option.name not in replaced and chosen.has(option.name):
             yield from redact(tuple(_words(option, chosen.options[option.name])))
 
 

@@ -50,7 +50,16 @@ from mcp_conformance.sdks.recognition import sdk_of
 from mcp_conformance.target.budgets import measured
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.machine import machine_fault
-from mcp_conformance.verdicts import Blocked, Cause, Finding, Repeat, broken_rule, defect_of, outcome_of
+from mcp_conformance.verdicts import (
+    Blocked,
+    Cause,
+    Finding,
+    Repeat,
+    broken_rule,
+    defect_of,
+    outcome_of,
+    remedy_of,
+)
 
 PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
 MIN_COLUMNS = 50
@@ -143,7 +152,7 @@ def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | 
         sdk=_sdk(item, row, error),
         cause=error.cause if isinstance(error, Blocked) else item_state(item).skip_cause,
         defect=_defect(item, row, error),
-        evidence=_evidence(error),
+        evidence=_evidence(item, row, error),
         traceback=str(report.longrepr),
     )
 
@@ -208,9 +217,10 @@ def _outcome(
     return outcome_of(error, row, revision_of(item), **item.config.stash[RUN_OPTIONS].severities)
 
 
-def _evidence(error: BaseException | None) -> Evidence:
+def _evidence(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> Evidence:
     if isinstance(error, Finding | Blocked):
-        return Evidence.of(error)
+        fix = remedy_of(error, row, row.stated_in(revision_of(item)))
+        return replace(Evidence.of(error), fix=fix)
     return Evidence(got=str(error)) if isinstance(error, CannotStart) else Evidence()
 
 

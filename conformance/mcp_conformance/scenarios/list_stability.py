@@ -24,6 +24,7 @@ from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.protocol.value import Value, members
+from mcp_conformance.remedies import UNSTEADY
 from mcp_conformance.scenarios.request_metadata import first_exchange
 from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.target.scenario import scenario
@@ -177,7 +178,7 @@ def expect_same_each_time(server: Server, method: str) -> None:
     if not server.surface.is_modern and server.declares(feature, "listChanged"):
         skip(f"{feature}.list-changed.sent judges a list that changes")
     got = f"{found.names} in some of {found.looks} answers in a row only, with nothing asked between them"
-    raise Finding(f"the same {method} each time", got, found.lines, defect=Defect.MISLEADS)
+    raise Finding(f"the same {method} each time", got, found.lines, defect=Defect.MISLEADS, fix=UNSTEADY)
 
 
 def expect_same_order(server: Server, method: str) -> None:
