@@ -13,6 +13,7 @@ from mcp_conformance.verdicts import Finding
 
 
 @pytest.mark.requirement("capabilities.tools.declared")
+@pytest.mark.stage("listed")
 def test_a_server_with_tools_declares_them(server):
     server.require_discovery()
     if server.offers.get("tools") is None:
@@ -21,6 +22,7 @@ def test_a_server_with_tools_declares_them(server):
 
 
 @pytest.mark.requirement("capabilities.prompts.declared", "prompts.capabilities-respected")
+@pytest.mark.stage("listed")
 def test_a_server_with_prompts_declares_them(server):
     server.require_discovery()
     if server.offers.get("prompts") is None:
@@ -29,6 +31,7 @@ def test_a_server_with_prompts_declares_them(server):
 
 
 @pytest.mark.requirement("capabilities.resources.declared")
+@pytest.mark.stage("listed")
 def test_a_server_with_resources_declares_them(server):
     server.require_discovery()
     if server.offers.get("resources") is None:
@@ -39,6 +42,7 @@ def test_a_server_with_resources_declares_them(server):
 
 
 @pytest.mark.requirement("capabilities.completions.declared")
+@pytest.mark.stage("listed")
 def test_a_server_that_completes_declares_it(server, session):
     server.require_discovery()
     if server.offers.get("completions") is None:
@@ -62,6 +66,7 @@ def test_a_server_that_logs_to_the_client_declares_it(server, messages):
 
 @pytest.mark.requirement("capabilities.tools.shape", "lifecycle.initialize.capabilities-shape")
 @pytest.mark.capability("tools")
+@pytest.mark.stage("listed")
 def test_the_tools_capability_is_an_object_with_a_boolean_flag(server):
     server.require_discovery()
     declared = require_some(members([server.offers], "tools"), skip="tools are not declared")
@@ -70,6 +75,7 @@ def test_the_tools_capability_is_an_object_with_a_boolean_flag(server):
 
 
 @pytest.mark.requirement("capabilities.feature-objects.shape", "lifecycle.initialize.capabilities-shape")
+@pytest.mark.stage("listed")
 def test_the_other_capabilities_are_objects_with_boolean_flags(server, revision):
     server.require_discovery()
     names = ["prompts", "resources", "logging"]

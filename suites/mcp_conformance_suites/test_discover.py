@@ -34,6 +34,7 @@ def test_discovery_is_answered_after_other_requests_too(server):
 
 
 @pytest.mark.requirement("discover.supported-versions")
+@pytest.mark.stage("listed")
 def test_the_versions_are_a_list_of_strings(server):
     listed = discovery(server).get("supportedVersions")
     is_right = listed is not None and is_array_of_strings(listed.json)
@@ -51,6 +52,7 @@ def test_each_listed_version_is_served(server, session, revision):
 
 
 @pytest.mark.requirement("discover.capabilities")
+@pytest.mark.stage("listed")
 def test_the_capabilities_are_an_object(server):
     declared = members([discovery(server)], "capabilities")
     expect(discovery(server), declared != [], "a member capabilities")
@@ -78,6 +80,7 @@ def test_a_served_feature_is_declared(server, session):
 
 
 @pytest.mark.requirement("discover.instructions")
+@pytest.mark.stage("listed")
 def test_the_instructions_are_text(server):
     found = members([discovery(server)], "instructions")
     require_some(found, skip="the server gives no instructions")
@@ -85,6 +88,7 @@ def test_the_instructions_are_text(server):
 
 
 @pytest.mark.requirement("discover.server-info")
+@pytest.mark.stage("listed")
 def test_server_info_is_in_meta(server):
     info = discovery(server).get("_meta", revisions.SERVER_INFO)
     expected = f"an object with strings in name and version in _meta, called {revisions.SERVER_INFO}"
@@ -92,6 +96,7 @@ def test_server_info_is_in_meta(server):
 
 
 @pytest.mark.requirement("discover.cacheable")
+@pytest.mark.stage("listed")
 def test_discovery_is_cacheable(server):
     missing = [name for name in ("ttlMs", "cacheScope") if discovery(server).get(name) is None]
     if missing:

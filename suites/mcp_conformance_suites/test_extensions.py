@@ -21,6 +21,7 @@ CORE = ("complete", "input_required")
 
 
 @pytest.mark.requirement("extensions.identifier")
+@pytest.mark.stage("listed")
 def test_the_identifier_of_an_extension_has_a_prefix_and_a_name(server):
     declared = require_extensions(server)
     identifiers = [Value(name, one.path, one.lines) for one in declared for name in one.json]
@@ -29,12 +30,14 @@ def test_the_identifier_of_an_extension_has_a_prefix_and_a_name(server):
 
 
 @pytest.mark.requirement("extensions.settings-object")
+@pytest.mark.stage("listed")
 def test_the_settings_of_an_extension_are_an_object(server):
     settings = [each for one in require_extensions(server) for each in one.each()]
     expect_each(settings, is_object, "an object")
 
 
 @pytest.mark.requirement("extensions.settings-object")
+@pytest.mark.stage("listed")
 def test_the_extensions_are_an_object(server):
     declared = require_some(members([server.offers], "extensions"), skip="no extension is advertised")
     expect_each(declared, is_object, "an object")

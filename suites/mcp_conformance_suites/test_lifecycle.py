@@ -61,6 +61,7 @@ SINCE = {
 
 
 @pytest.mark.requirement("lifecycle.initialize.responds", "lifecycle.supported")
+@pytest.mark.stage("listed")
 def test_the_result_of_initialize_is_complete(server):
     names = ("protocolVersion", "capabilities", "serverInfo")
     missing = [name for name in names if server.surface.result.get(name) is None]
@@ -69,6 +70,7 @@ def test_the_result_of_initialize_is_complete(server):
 
 
 @pytest.mark.requirement("lifecycle.initialize.server-info")
+@pytest.mark.stage("listed")
 def test_server_info_names_the_server_and_its_version(server, revision):
     found = require_some(members([server.surface.result], "serverInfo"), skip="there is no serverInfo")
     expect_each(found, is_identity, "an object with strings in name and version")
@@ -80,6 +82,7 @@ def test_server_info_names_the_server_and_its_version(server, revision):
 
 
 @pytest.mark.requirement("lifecycle.initialize.capabilities-shape")
+@pytest.mark.stage("listed")
 def test_capabilities_are_objects(server):
     declared = members([server.surface.result], "capabilities")
     require_some(declared, skip="there are no capabilities")
@@ -89,6 +92,7 @@ def test_capabilities_are_objects(server):
 
 
 @pytest.mark.requirement("lifecycle.initialize.instructions")
+@pytest.mark.stage("listed")
 def test_instructions_are_text(server):
     found = members([server.surface.result], "instructions")
     require_some(found, skip="the server gives no instructions")

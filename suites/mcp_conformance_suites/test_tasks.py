@@ -59,6 +59,7 @@ TASK_MEMBERS = ("taskId", "status", "createdAt", "lastUpdatedAt", "ttl")
 
 
 @pytest.mark.requirement("tasks.capability-declared")
+@pytest.mark.stage("listed")
 def test_a_server_that_makes_tasks_declares_them(server):
     if takes_tasks(server):
         return
@@ -70,6 +71,7 @@ def test_a_server_that_makes_tasks_declares_them(server):
 
 @pytest.mark.requirement("tasks.capability-shape")
 @pytest.mark.capability("tasks")
+@pytest.mark.stage("listed")
 def test_the_tasks_capability_is_made_of_objects(server):
     tasks = require_some(members([server.offers], "tasks"), skip="tasks are not declared")
     parts = [part for names in PARTS for part in members(tasks, *names)]
@@ -86,6 +88,7 @@ def test_a_task_is_ignored_where_none_is_declared(server):
 
 
 @pytest.mark.requirement("tasks.tool-support-values")
+@pytest.mark.stage("listed")
 def test_the_task_support_of_a_tool_is_a_known_one(server):
     found = members([tool.definition for tool in server.tools], "execution", "taskSupport")
     require_some(found, skip="no tool has taskSupport")

@@ -22,6 +22,8 @@ from mcp_conformance.json_schema.validation import instance_errors, schema_error
 from mcp_conformance.protocol.value import members
 from mcp_conformance.verdicts import Finding
 
+pytestmark = pytest.mark.stage("listed")
+
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 PARAMETERLESS = {
     "type",

@@ -158,6 +158,20 @@ def test_line_is_not_shown_beside_the_lines_of_pytest(level, tmp_path):
     assert re.search(r"test_\w+\.py(::test_\w+\[[^]]*\] PASSED| [.Fs])", re.sub(r"\x1b\[\d*m", "", sent))
 
 
+@nightly
+def test_findings_are_shown_as_they_are_found(tmp_path):
+    command = [sys.executable, "-m", "mcp_conformance", "run", "--fuzz", "none", "--call", "none"]
+    process = subprocess.Popen(
+        [*command, "--", *SERVER], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    first = process.stdout.readline()
+    assert re.match(r"FAILED tools.def.title-string \w+: expected ", first)
+    assert process.poll() is None
+    rest, _ = process.communicate()
+    assert re.match(r"(?!verdict)(.*\n)*\nverdict: does not conform", rest)
+    assert rest.count("FAILED tools.def.title-string (MUST") == 1
+
+
 def test_in_ci_there_is_neither_a_line_nor_dots(tmp_path):
     sent = on_a_terminal(tmp_path, CI="true")
     assert not re.search(r"\r\d+ of \d+|\.py [.Fs]", sent)

@@ -46,9 +46,10 @@ SKIPS = (Skipped, NoExample, Unjudgeable, pytest.skip.Exception)
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """A check: its function, the requirements it cites, its cases, and the fixtures it asks for."""
+    """A check: its function and stage, the requirements it cites, its cases, the fixtures it asks for."""
 
     function: object
+    stage: str
     suite: str
     name: str
     rows: tuple
@@ -105,8 +106,8 @@ def all_checks():
         if name.startswith("test_")
     ]
     return tuple(
-        Check(function, suite, name, _rows(function), _cases(function), _parameters(function))
-        for _, suite, name, function in sorted(found, key=lambda one: STAGES.index(one[0]))
+        Check(function, stage, suite, name, _rows(function), _cases(function), _parameters(function))
+        for stage, suite, name, function in sorted(found, key=lambda one: STAGES.index(one[0]))
     )
 
 

@@ -48,8 +48,9 @@ from mcp_conformance.transport.throwaway import throwaway_folder
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
 MAX_REASON = 1000
-STAGES = ("first", "", "late", "fuzz", "confirm", "last")
-"""When checks run, by their mark ``stage``."""
+STAGES = ("listed", "first", "", "late", "fuzz", "confirm", "last")
+"""When checks run, by their mark ``stage``: those that read only what the probe has come first."""
+LISTED = STAGES.index("listed")
 FUZZING = (STAGES.index("fuzz"), STAGES.index("confirm"))
 FIRST_STARTS = 2
 """How many processes a run of all suites needs at once; they start during the collection."""

@@ -13,7 +13,7 @@ from mcp_conformance.plugin.collection import STAGES, is_ours, revision_of, stag
 from mcp_conformance.plugin.run_state import item_state, run_state
 from mcp_conformance.target.server import Server
 
-COMES_AGAIN_AFTER = {"first": "fuzz", "": "fuzz", "late": "confirm"}
+COMES_AGAIN_AFTER = {"listed": "fuzz", "first": "fuzz", "": "fuzz", "late": "confirm"}
 """The stage after which a deferred check of a stage comes again."""
 
 

@@ -14,6 +14,7 @@ import pytest
 from mcp_conformance.generation import NoExample
 from mcp_conformance.json_schema.validation import Unjudgeable
 from mcp_conformance.plugin.collection import (
+    LISTED,
     MAX_REASON,
     STAGES,
     ProbeFailureItem,
@@ -48,9 +49,7 @@ def server_for(config: pytest.Config, revision: str) -> Server:
     """Return the one `Server` of this run in a revision; `pytest_sessionfinish` ends its processes."""
     state = run_state(config)
     if revision not in state.servers:
-        server = Server.of(state.subject, revision, state.shared)
-        if state.is_whole and is_live(server.surface):
-            begin(server)
+        Server.of(state.subject, revision, state.shared)
     return state.servers[revision]
 
 
@@ -75,10 +74,14 @@ def _begin_fuzzing(item: pytest.Item) -> None:
 
 
 def _begin_check(item: pytest.Item) -> None:
-    """Note that a check begins; the first one of a revision makes its server and uses what it needs."""
-    server = run_state(item.config).servers.get(revision_of(item))
-    if server is not None:
-        server.trail.begin_check()
+    """Note that a check begins; before the first that asks more of the server than the probe, begin it."""
+    state, revision = run_state(item.config), revision_of(item)
+    if state.is_whole and stage_of(item) > LISTED:
+        server = server_for(item.config, revision)
+        if is_live(server.surface):
+            begin(server)
+    if revision in state.servers:
+        state.servers[revision].trail.begin_check()
 
 
 def _block_late_check(item: pytest.Item) -> None:

@@ -1,4 +1,4 @@
-"""The status line of ``mcp-conformance run`` on a terminal: progress, the current check, a long wait."""
+"""What ``mcp-conformance run`` shows meanwhile: findings and, on a terminal, a line of progress and waits."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, TextIO
 from unicodedata import east_asian_width
 
 import pytest
 
 from mcp_conformance.outcome import COUNTED, Outcome
+from mcp_conformance.plugin.finding_lines import FindingLines
 from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.outcomes import results_of
 from mcp_conformance.plugin.run_state import run_state
@@ -125,10 +128,12 @@ def activity_of(node: str) -> str:
 
 
 class StatusLinePlugin:
-    """A pytest plugin that shows the line in place of pytest's dots, and each finding once."""
+    """A pytest plugin that shows the line in place of pytest's dots, and each finding as it is found."""
 
     def __init__(self) -> None:
         self._line: StatusLine | None = None
+        self._out: TextIO | None = None
+        self._findings = FindingLines(lambda text, _: text)
         self._has_errors = False
         self.ended_at_start = False
 
@@ -138,16 +143,21 @@ class StatusLinePlugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Create the line, if there is a terminal that nothing else writes to meanwhile."""
+        """Open what findings are written to; create the line, if there is a terminal that can show it."""
         run_state(config).base_verbosity = QUIET
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or not is_wanted(config):
             return
         copy = os.dup(sys.stdout.fileno())  # pytest captures what is written to the original
         out = os.fdopen(copy, "w", encoding=sys.stdout.encoding, errors="backslashreplace", newline="")
-        config.add_cleanup(out.close)
-        self._line = StatusLine(out)
-        run_state(config).on_wait = self._line.wait
+        config.add_cleanup(partial(_close, out))
+        options = config.stash[RUN_OPTIONS]
+        if options.output_format == "full" and not options.selected:  # else it ends soon
+            self._out = out
+            self._findings = FindingLines(partial(_painted, config.get_terminal_writer()))
+        if can_rewrite():
+            self._line = StatusLine(out)
+            run_state(config).on_wait = self._line.wait
 
     def pytest_sessionstart(self) -> None:
         """Clear the line before pytest writes its header."""
@@ -194,9 +204,21 @@ class StatusLinePlugin:
         return (category, "", "") if config.get_verbosity() < 0 else (category, letter, word)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count the outcomes."""
+        """Count the outcomes, and show what was found."""
+        results = results_of(report)
         if self._line is not None:
-            self._line.found.update(one.outcome for one in results_of(report))
+            self._line.found.update(one.outcome for one in results)
+        for line in self._findings.of(results) if self._out is not None else ():
+            self._clear()
+            self._write(line)
+
+    def _write(self, line: str) -> None:
+        """Write a line to the terminal or the pipe, as long as somebody reads it."""
+        if self._out is not None:
+            try:
+                print(line, file=self._out, flush=True)
+            except OSError:  # the report at the end meets it too, and says so
+                self._out = None
 
     def pytest_runtest_logfinish(self) -> None:
         """Count the check that ended."""
@@ -223,11 +245,22 @@ class StatusLinePlugin:
             self._line.clear()
 
 
+def _painted(writer: Any, text: str, colour: str) -> str:
+    """Return a text in a colour, if the terminal has colours."""
+    return str(writer.markup(text, **{colour: True, "bold": colour != "yellow"}))
+
+
+def _close(out: TextIO) -> None:
+    """Close the copy of stdout, also if nobody reads what was written to it."""
+    with suppress(OSError):
+        out.close()
+
+
 def is_wanted(config: pytest.Config) -> bool:
-    """Return whether the line can be shown, and would disturb nothing."""
+    """Return whether what is shown meanwhile would disturb nothing else."""
     chosen = config.option
     shows_more = config.get_verbosity() >= 0 or chosen.capture == "no" or chosen.usepdb or chosen.collectonly
-    return not shows_more and can_rewrite()
+    return not shows_more
 
 
 def can_rewrite() -> bool:

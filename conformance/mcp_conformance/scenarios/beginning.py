@@ -35,6 +35,7 @@ HANDSHAKE_FUZZING_STARTS, MODERN_FUZZING_STARTS, OLDER_ERA_FUZZING_STARTS = 3, 2
 MODERN_OPENINGS = (first_request_without_capabilities, replies_by_version)
 
 
+@scenario
 def begin(server: Server) -> None:
     """Let the next sessions open in the unusual ways that checks judge, and start what takes its time."""
     server.session.drain()

@@ -1,0 +1,35 @@
+"""The findings of ``mcp-conformance run`` as they are found: a line each, before the report at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from mcp_conformance.outcome import Outcome
+from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.report.model import Result
+
+MAX_TEXT = 300
+"""How many characters of a reason are shown; the report at the end has the rest."""
+STREAMED = (Outcome.FAILED, Outcome.WARNED)
+"""The outcomes that are shown at once; why a rule is blocked may be seen later."""
+
+
+class FindingLines:
+    """The lines of a run: each finding once, in however many revisions it is.
+
+    ``paint`` gives a word the colour with this name.
+    """
+
+    def __init__(self, paint: Callable[[str, str], str]):
+        self._paint = paint
+        self._shown: set[tuple[str, str, str]] = set()
+
+    def of(self, results: Iterable[Result]) -> Iterator[str]:
+        """Yield a line for each result against the server, unless one was alike."""
+        for one in results:
+            alike = one.requirement, one.tool, one.reason
+            if alike not in self._shown and one.outcome in STREAMED:
+                self._shown.add(alike)
+                head = self._paint(one.outcome.upper(), one.outcome.style.colour)
+                about = f" {named(one.tool)}" if one.tool else ""
+                yield f"{head} {one.requirement}{about}: {named(shorten(one.reason, MAX_TEXT), MAX_TEXT)}"
