@@ -23,26 +23,29 @@ CHECKS_NOTHING = "NODE_TLS_REJECT_UNAUTHORIZED"
 @pytest.mark.requirement("backend.failure-is-error")
 def test_an_outage_of_the_api_is_not_told_as_a_success(server):
     """One call is sent again after its first success, with the answer held longer."""
-    successes = [one for one in failures(server) if one.is_success]
-    expect_no_treatment(successes, "a result with isError: true", server)
+    tried = failures(server)
+    successes = [one for one in tried if one.is_success]
+    well = inventory(server).calls
+    expect_no_treatment(successes, "a result with isError: true", tried, well=well)
 
 
 @pytest.mark.requirement("backend.failure-in-result")
 def test_an_outage_of_the_api_is_not_a_protocol_error(server):
-    errors = [one for one in failures(server) if one.reply.error is not None]
-    expect_no_treatment(errors, "a result with isError: true", server)
+    tried = failures(server)
+    errors = [one for one in tried if one.reply.error is not None]
+    expect_no_treatment(errors, "a result with isError: true", tried)
 
 
 @pytest.mark.requirement("backend.survives")
 def test_no_sickness_of_the_api_ends_the_process(server):
     treated = require_some(treatments(server), skip=NO_API)
     ended = [one for one in treated if one.has_ended]
-    expect_no_treatment(ended, "an answer, and a process that runs on", server)
+    expect_no_treatment(ended, "an answer, and a process that runs on", treated)
 
 
 @pytest.mark.requirement("backend.answers")
 def test_a_tool_answers_although_its_api_does_not(server):
-    expect_no_treatment(unanswered(server), "an answer in time", server)
+    expect_no_treatment(unanswered(server), "an answer in time", inventory(server).judged)
 
 
 @pytest.mark.requirement("backend.starts-alone")
@@ -81,16 +84,15 @@ def test_no_credential_is_sent_in_plain_text(server):
 @pytest.mark.requirement("backend.credential-stays")
 def test_no_credential_follows_a_redirect_to_another_host(server):
     moved = [one for one in treatments(server) if one.sickness.name == "elsewhere"]
-    followed = [one for one in moved for contact in one.asked if contact.is_elsewhere]
+    followed = [one for one in moved if any(contact.is_elsewhere for contact in one.asked)]
     require_some(followed, skip="no request was redirected to another host and followed there")
-    require_some(
-        [one for one in followed if any(contact.has_credential for contact in one.asked)],
-        skip="no request has a credential that was given",
-    )
-    for one in followed:
-        if any(contact.is_elsewhere and contact.has_credential for contact in one.asked):
-            got = "a credential that was given was sent to the other host, too"
-            raise Finding("a request without the credential", got, one.lines, tool=one.tool)
+    sent = [one for one in followed if any(contact.has_credential for contact in one.asked)]
+    require_some(sent, skip="no request has a credential that was given")
+    for one in sent:
+        carried = [contact for contact in one.asked if contact.is_elsewhere and contact.has_credential]
+        if carried:
+            got = f"{carried[0]} with a credential that was given, after a redirect by {one.asked[0].where}"
+            raise Finding("no credential in a request to another host", got, one.lines, tool=one.tool)
 
 
 @pytest.mark.requirement("backend.credential-not-shown")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from mcp_conformance.backend.sickness import SICKNESSES, WELL, Kind, Sickness, silence
@@ -11,6 +12,7 @@ from mcp_conformance.client.tool_call import SLOW_SECONDS, Call
 from mcp_conformance.expect import require_some
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.scenarios.api_inventory import (
+    KIND_SECONDS,
     NO_API,
     SURE_SECONDS,
     Treatment,
@@ -33,16 +35,21 @@ NO_FAILURE = "no sickness was chosen that is a failure (--backend 503, reset, ..
 def treatments(server: Server) -> tuple[Treatment, ...]:
     """Call each tool that needs the API under each sickness that is soon over; return what came of it.
 
-    A tool that takes long under one sickness is not called under others of its kind.  One that answers with a
-    success although it was refused is called once more with the answer held longer: it may not need it.
+    A tool that takes long under one sickness is not called under others of its kind, nor are further tools
+    once that kind has taken `KIND_SECONDS`: servers repeat requests, and wait in between.  A tool that
+    answers with a success although it was refused is called once more with the answer held longer: it may
+    not need it.
     """
     backend = server.settings.backend
     assert backend is not None
     calls = [one.call for one in _asking(server)]
     found: list[Treatment] = []
+    most = KIND_SECONDS if server.settings.is_gentle else math.inf
+    spent: dict[Kind, float] = {}
     with ward(server) as room:
         for call in calls:
-            found += _under_all(room, call, [one for one in backend.sicknesses if one.ends])
+            chosen = [one for one in backend.sicknesses if one.ends and spent.get(one.kind, 0.0) < most]
+            found += _under_all(room, call, chosen, spent)
     return tuple(found)
 
 
@@ -50,15 +57,22 @@ def _asking(server: Server) -> Sequence[Treatment]:
     return require_some(inventory(server).judged, skip=NO_API)
 
 
-def _under_all(room: Ward, call: Call, sicknesses: Iterable[Sickness]) -> Iterable[Treatment]:
-    """Return what came of a tool under each sickness; nothing if it does not need the API after all."""
+def _under_all(
+    room: Ward, call: Call, sicknesses: Iterable[Sickness], spent: dict[Kind, float]
+) -> Iterable[Treatment]:
+    """Return what came of a tool under each sickness; nothing if it does not need the API after all.
+
+    ``spent`` has the seconds that each kind of sickness has taken.
+    """
     found: list[Treatment] = []
     slow: set[Kind] = set()
     is_sure = False
     for sickness in sicknesses:
         if sickness.kind in slow:
             continue
+        begun = room.server.clock.monotonic()
         one = room.treat(call, sickness)
+        spent[sickness.kind] = spent.get(sickness.kind, 0.0) + room.server.clock.monotonic() - begun
         if one.is_success and sickness.is_failure and not is_sure:
             is_sure = room.hold(call, SURE_SECONDS)[1]
             if not is_sure:
@@ -128,23 +142,37 @@ def opened_alone(server: Server) -> tuple[Reply, ...]:
     return (opening, *lists)
 
 
-def told(treated: Sequence[Treatment], server: Server) -> str:
-    """Return which tools these are, if several need the API."""
+def told(treated: Sequence[Treatment], tried: int) -> str:
+    """Return which tools these are, if several were tried."""
     names = list(dict.fromkeys(one.tool for one in treated))
-    needing = len(inventory(server).waiting)
     shown = ", ".join(named(name, 40) for name in names[:MAX_NAMES])
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return f" ({len(names)} of {needing} tools that need the API: {shown}{more})" if needing > 1 else ""
+    return f" ({len(names)} of {tried} tools: {shown}{more})" if tried > 1 else ""
 
 
-def expect_no_treatment(treated: Sequence[Treatment], expected: str, server: Server) -> None:
-    """Report the first of these calls, and the names of the tools of all."""
-    if not treated:
+def expect_no_treatment(
+    wrong: Sequence[Treatment], expected: str, tried: Iterable[Treatment], *, well: Iterable[Treatment] = ()
+) -> None:
+    """Report the first of these calls, of all that were ``tried``, and the names of the tools of all.
+
+    One that is answered as it is while the API is ``well`` comes first: nobody can tell its answers apart.
+    """
+    if not wrong:
         return
-    first = treated[0]
+    usual = {one.tool: one.reply.result for one in well}
+    alike = [one for one in wrong if one.tool in usual and usual[one.tool] == one.reply.result]
+    first = (*alike, *wrong)[0]
     asked = list(dict.fromkeys(map(str, first.asked)))
     times = f" {len(first.asked)} times" if len(first.asked) > 1 else ""
     requests = f", asked{times} with {asked[0]}," if asked else ""
-    while_ = f"while the API{requests} {first.sickness.says}"
-    got = f"{shorten(str(first.reply), 300)} {while_}{told(treated, server)}"
-    raise Finding(expected, got, first.lines, fault=first.reply.fault, tool=first.tool, stderr=first.stderr)
+    same = ", the same as while it answers 200 with {}" if alike else ""
+    number = len({one.tool for one in tried})
+    got = f"{shorten(str(first.reply), 300)} while the API{requests} {first.sickness.says}{same}"
+    raise Finding(
+        expected,
+        f"{got}{told(wrong, number)}",
+        first.lines,
+        fault=first.reply.fault,
+        tool=first.tool,
+        stderr=first.stderr,
+    )

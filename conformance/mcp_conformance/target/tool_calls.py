@@ -298,10 +298,10 @@ class ToolCalls:
     def _attempted(self) -> str:
         """Return what the process of the calls has tried to reach outside since the last call; empty without.
 
-        It is seen in a sandbox with an empty network, where it reaches nothing.
+        It is seen in a sandbox with an empty network, where it reaches nothing; the backend is reached.
         """
         traffic = self._session.process.traffic
-        if traffic is None:
+        if traffic is None or self._sessions.settings.backend is not None:
             return ""
         tried = traffic.attempts
         new, self._attempts = tried[self._attempts.get(traffic, 0) :], {traffic: len(tried)}
