@@ -68,6 +68,23 @@ def test_a_request_whose_process_has_ended_is_sent_again(fuzzer):
     assert seconds > CONFIRMED_AFTER - 0.1
 
 
+def test_what_takes_a_tool_long_is_told_apart_from_what_a_parser_drops(tmp_path, monkeypatch):
+    monkeypatch.setattr(Fuzzer, "_database", InMemoryExampleDatabase())
+    settings = settings_in_memory(mutated(silent_on_odd), 10, timeout=5.0, transcripts=tmp_path)
+    server = Server(settings, probe(settings, REVISION, exactly=True))
+    made = Fuzzer(server, FuzzTarget.of_tool(server.call(server.tool("echo"))), "hostile arguments")
+    names = ("a lone low surrogate", "a text of 1 MiB as member 'text'", "5,000 digits")
+    made.try_hostile([(name, encode({"text": ODD + name})) for name in names], answers)
+    made.begin_confirming()
+    settings.clock.now += CONFIRMED_AFTER
+    with pytest.raises(Finding) as found:
+        made.report()
+    dropped, slow = found.value, *found.value.others
+    assert "(so did: a lone low surrogate)" in dropped.got
+    assert "so did" not in slow.got
+    server.close()
+
+
 class Asking(Reference):
     """A server that never answers the first odd call; later ones wait for the answer to its own ping."""
 

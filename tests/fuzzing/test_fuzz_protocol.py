@@ -95,6 +95,20 @@ def test_a_second_answer_is_shown_with_the_cancellation_that_raced_with_it():
     ]
 
 
+@pytest.mark.parametrize(
+    ("sent", "received", "text"),
+    [
+        ([request(5, "tools/list"), request(6)], [answered(6)], "a later ping was answered"),
+        ([request(5), request(6)], [], "a later ping was not answered either"),
+        ([request(5), request(6), request(7)], [], "(nor was 1 other): a later ping was not answered either"),
+        ([request(n) for n in (5, 6, 7, 8)], [], "(nor were 2 others): a later ping was not answered either"),
+    ],
+)
+def test_a_missing_answer_is_told_with_what_became_of_a_later_ping(sent, received, text):
+    (one,) = violations(sent, received)
+    assert one.error.reason.endswith(f"was never answered{'' if text[0] == '(' else ':'} {text}")
+
+
 RIGHT = {
     "two requests": ([request(5), request("5")], [answered("5"), answered(5)]),
     "an id as a fraction": ([request(5)], [answered(5.0)]),
@@ -299,6 +313,12 @@ def test_exit_is_reduced_to_a_request_and_its_cancellation(seed):
     request, cancellation, ping = wire(text)
     assert cancellation["params"]["requestId"] == request["id"]
     assert ping["method"] == "ping"
+
+
+def test_server_that_ends_at_the_line_after_the_one_it_swallowed_has_ended():
+    (text,) = blocked(mutant("a_prompt_cancellation_ends_the_server_two_lines_later"))
+    assert "the server process ended" in text
+    assert "a later ping" not in text
 
 
 def test_lost_request_is_shown_with_the_bursts_before_it(tmp_path):

@@ -20,7 +20,11 @@ from mcp_conformance.protocol.value import Value
 
 SCHEMA = {
     "type": "object",
-    "properties": {"days": {"type": "integer"}, "unit": {"enum": ["metric", "imperial"]}},
+    "properties": {
+        "days": {"type": "integer"},
+        "unit": {"enum": ["metric", "imperial"]},
+        "loud": {"type": "boolean"},
+    },
 }
 REVISION = "2025-11-25"
 REQUEST = Line(sent=True, raw=b"{}")
@@ -37,6 +41,7 @@ def is_valid(arguments):
         ({"days": "5"}, lambda given: "sunny", ""),
         ({"days": "x"}, lambda given: given.get("days") if given.get("days") == ["x"] else 0, "ignored"),
         ({"days": "5"}, lambda given: given.get("days", 5) in (5, "5"), ""),
+        ({"loud": "yes"}, lambda given: isinstance(given.get("loud"), list), ""),
         ({"unit": "kelvin"}, lambda given: "unit" in given, ""),
         ({"unit": 5}, lambda given: "unit" in given, ""),
         ({"unit": 5}, lambda given: isinstance(given.get("unit"), list), "ignored"),
@@ -46,6 +51,7 @@ def is_valid(arguments):
         "always the same",
         "left out",
         "like the default, which is valid",
+        "like what a word means, and like the default",
         "no such unit",
         "a number",
         "left out if no list",

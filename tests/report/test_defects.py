@@ -72,6 +72,21 @@ def test_an_end_of_the_process_that_an_sdk_brings_about_is_one_defect_and_names_
     )
 
 
+def test_tools_that_break_one_rule_in_one_way_share_a_line():
+    def misleads(tool, rule="tools.call.execution-error-as-result"):
+        facts = {"expected": "isError true", "got": f"{tool} failed", "defect": "misleads"}
+        return result(rule, Outcome.WARNED, tool=tool, **facts)
+
+    found = report(*map(misleads, "abcdefg"), misleads("a", "tools.call.inputs-validated"), throws("a"))
+    text = terminal.render(found)
+    assert (
+        "\n  - a, b, c, d, e and 2 more mislead their clients: expected isError true, got a failed\n" in text
+    )
+    assert text.count("mislead") == 3  # the verdict, that line, and the other rule
+    assert "a, b, c, d, e and 2 more" in markdown_format.render(found)
+    assert len(json.loads(json_format.render(found))["verdict"]["defects"]) == 9
+
+
 @pytest.mark.parametrize("outcome", [Outcome.EXPECTED, Outcome.NEW, Outcome.INFO, Outcome.PASSED])
 def test_excused_defect_is_not_counted(outcome):
     assert report(throws("add", outcome=outcome)).defects == ()

@@ -17,6 +17,9 @@ from mcp_conformance.protocol.progress import token_of
 # scheduled for a loss; what is lost is confirmed in any case.
 OVERTAKEN_SECONDS = 0.5
 """How long to wait for an answer that a later one has overtaken."""
+# Servers on the Python SDK 1.x took 0.2 s.
+ENDING_SECONDS = 1.0
+"""How long to wait for the end of a mute server: one whose loop is over ends at its next line."""
 # What came is in our queue already: this is the time to parse it on a busy machine.
 QUEUED_SECONDS = 0.05
 """How long to read what came while nobody waited for it."""
@@ -131,7 +134,8 @@ class Window:
     def exchange(self, burst: Sequence[Line], slack: float) -> None:
         """Send lines in one write and a ping, wait for the answers, and ping once more.
 
-        When the first ping is answered, the other answers are waited for ``slack`` seconds.
+        When the first ping is answered, the other answers are waited for ``slack`` seconds. When it is not,
+        the second ping shows whether the process still reads.
         """
         self._wait(self.begin(burst), slack, slack)
 
@@ -157,6 +161,9 @@ class Window:
             passed = self.session.process.age - self._answer(ping).at
             self._wait_for_the_rest(max(least, slack - passed))
             self._comes(self.session.send(self.session.liveness_method), seconds)
+        elif not self.session.closed:
+            wait = min(seconds, self.session.scaled_timeout(ENDING_SECONDS))
+            self._comes(self.session.send(self.session.liveness_method), wait)
 
     def _comes(self, ping: Line, seconds: float) -> bool:
         answered = self.session.wait_for(lambda: self.is_answered(ping), seconds)

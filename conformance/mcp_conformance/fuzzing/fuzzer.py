@@ -30,7 +30,7 @@ from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, g
 from mcp_conformance.fuzzing.reproduction import FailedCase, Reproduction
 from mcp_conformance.fuzzing.trials import Trials
 from mcp_conformance.generation import NoExample
-from mcp_conformance.generation.adversarial import READABLE, value_name
+from mcp_conformance.generation.adversarial import READABLE, SLOW_AT_MOST, value_name
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.target.server import Server
@@ -308,12 +308,17 @@ class Fuzzer:
 
 
 def _merged(kinds: Iterable[list[FailedCase]]) -> list[list[FailedCase]]:
-    """Return the failures by kind; those that accept invalid arguments are one kind if they are as severe."""
+    """Return the failures by kind; those that accept invalid arguments are one kind if they are as severe.
+
+    What a parser drops and what takes a tool too long are two kinds.
+    """
     merged: dict[Any, list[FailedCase]] = {}
     for same in kinds:
         failure = same[0].failure
-        key = (VALIDATED, failure.advisory) if failure.requirement == VALIDATED else failure.kind
-        merged.setdefault(key, []).extend(same)
+        kind = (VALIDATED, failure.advisory) if failure.requirement == VALIDATED else failure.kind
+        for one in same:
+            is_read = one.case.hostile and value_name(one.case.name) in SLOW_AT_MOST
+            merged.setdefault((kind, is_read), []).append(one)
     return list(merged.values())
 
 

@@ -437,11 +437,18 @@ def _changed(value: Any, path: list[Any], new: Any = _REMOVED) -> Any:
     return copied
 
 
+LENIENT_WORDS = (
+    (True, ("true", "t", "yes", "y", "on", "1")),
+    (False, ("false", "f", "no", "n", "off", "0")),
+    (None, ("null", "none", "")),
+)
+"""The words that lenient readers, such as Pydantic's, take for a boolean, and those for null."""
+
+
 def _coerced(value: Any) -> Iterator[Any]:
     """Yield what a lenient reader may make of a value."""
     if isinstance(value, str):
-        words = {"true": True, "false": False, "null": None}
-        yield from (meant for word, meant in words.items() if value.lower() == word)
+        yield from (meant for meant, words in LENIENT_WORDS if value.lower() in words)
         # Fifteen digits are exact in a float, so that no lenient reader changes them.
         if re.fullmatch(r"-?\d{1,15}", value):
             yield int(value)

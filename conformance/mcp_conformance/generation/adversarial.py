@@ -96,6 +96,9 @@ READABLE = (
 )
 """The values that no parser refuses, so that a server can answer with the id of the request."""
 
+SLOW_AT_MOST = READABLE | {"a text of 1 MiB", "a name of 1 MiB"}
+"""The values that a parser refuses only for their size: without an answer, it is the tool that takes long."""
+
 WRONG_TYPES = {"null": b"null", "a number": b"0", "true": b"true", "an array": b"[]", "an object": b"{}"}
 
 

@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import Any
 
 from mcp_conformance import remedies
-from mcp_conformance.outcome import Outcome
+from mcp_conformance.outcome import Defect, Outcome
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool, RequiredExercise
-from mcp_conformance.report.model import DEAD, REFUSED, Interface, Report, Result, plural
+from mcp_conformance.report.model import DEAD, REFUSED, FoundDefect, Interface, Report, Result, plural
 from mcp_conformance.requirements.catalogue import Requirement, families
 from mcp_conformance.requirements.checks import checked
 from mcp_conformance.requirements.official import scenarios_of
@@ -263,6 +263,26 @@ def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> It
         yield f"no call succeeded: {shown}{remedy}"
         for tool in others[: MAX_NEAREST - 1]:
             yield f"the nearest call of another tool: {_nearest(subject, tool, nearest[tool])}"
+
+
+def defect_lines(report: Report) -> list[tuple[FoundDefect, str]]:
+    """Return a line for each defect, the worst first, with the defect.
+
+    Tools that break one rule in the same way share a line, which shows what was seen of the first.  Each
+    exception has a line of its own.
+    """
+    alike: dict[object, list[FoundDefect]] = {}
+    for one in report.defects:
+        first = one.results[0]
+        is_own = not one.tool or one.kind is Defect.THROWS
+        key = id(one) if is_own else (one.kind, one.outcome, first.requirement, first.expected)
+        alike.setdefault(key, []).append(one)
+    return [(some[0], str(some[0]) if len(some) == 1 else _of_several(some)) for some in alike.values()]
+
+
+def _of_several(defects: Sequence[FoundDefect]) -> str:
+    tools = first_names([named(one.tool, 40) for one in defects], FEW_NAMES)
+    return f"{defects[0].kind.told_of(tools, several=True)}: {defects[0].text}"
 
 
 def vain_lines(report: Report) -> Iterator[str]:

@@ -16,7 +16,7 @@ from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.formats.page import document, footer
 from mcp_conformance.report.markup import MAX_TEXT, Child, Html, joined, together
 from mcp_conformance.report.model import Interface, Report, Result, by_reason, grouped
-from mcp_conformance.report.text import figures_of, sdk_note, vain_lines
+from mcp_conformance.report.text import defect_lines, figures_of, sdk_note, vain_lines
 from mcp_conformance.requirements.catalogue import families
 
 LONG = 300
@@ -100,9 +100,9 @@ def _header(report: Report) -> Html:
 
 
 def _defects(report: Report) -> Html | None:
-    shown = report.defects[:MAX_CASES]
-    left = len(report.defects) - len(shown)
-    items = [h.li(tag(one.outcome, one.kind), " ", str(one)) for one in shown]
+    defects = defect_lines(report)
+    left = len(defects) - len(defects[:MAX_CASES])
+    items = [h.li(tag(one.outcome, one.kind), " ", line) for one, line in defects[:MAX_CASES]]
     items += [h.li(line) for line in vain_lines(report)]
     return h.ul(items, h.li(more(left)) if left else None, class_="defects") if items else None
 

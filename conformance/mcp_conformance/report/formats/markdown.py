@@ -10,7 +10,7 @@ from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.report.exercise import FETCHED
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.model import Report, Result, by_reason, grouped
-from mcp_conformance.report.text import figures_of, vain_lines
+from mcp_conformance.report.text import defect_lines, figures_of, vain_lines
 from mcp_conformance.requirements.catalogue import families
 
 MAX_LENGTH = 60_000
@@ -60,9 +60,9 @@ def _head(report: Report) -> Iterator[str]:
     facts = [f"{code(report.server)} {code(report.version)}", tested or "no session could be used"]
     facts += [f"{report.seconds:.0f} s", f"pytest-mcp-conformance {report.tool_version}"]
     yield " · ".join(facts)
-    if report.defects:
-        lines = [f"- {one.outcome.with_sign}: {code(str(one))}" for one in report.defects[:MAX_DEFECTS]]
-        left = len(report.defects) - MAX_DEFECTS
+    if defects := defect_lines(report):
+        lines = [f"- {one.outcome.with_sign}: {code(line)}" for one, line in defects[:MAX_DEFECTS]]
+        left = len(defects) - MAX_DEFECTS
         yield "\n".join([*lines, *([f"- and {left} more"] if left > 0 else [])])
     if vain := list(vain_lines(report)):
         yield "\n".join(f"- {code(line)}" for line in vain)

@@ -11,6 +11,7 @@ from mcp_conformance.report.exercise import FETCHED, NOT_PERMITTED, NOT_REACHED,
 from mcp_conformance.report.model import Report, Result, by_reason, grouped, plural
 from mcp_conformance.report.text import (
     WIDTH,
+    defect_lines,
     figures_of,
     first_names,
     not_called_line,
@@ -89,11 +90,11 @@ def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> It
 
 def _defects(report: Report, width: int, *, verbose: bool) -> Iterator[Row]:
     """Yield a line for each defect, the worst first."""
-    most = MAX_CASES if verbose else MAX_DEFECTS
-    for one in report.defects[:most]:
-        yield from map(plain, wrapped(f"- {one}", width, "  ", "    "))
-    if len(report.defects) > most:
-        yield plain(f"  - and {len(report.defects) - most} more")
+    most, lines = MAX_CASES if verbose else MAX_DEFECTS, defect_lines(report)
+    for _, line in lines[:most]:
+        yield from map(plain, wrapped(f"- {line}", width, "  ", "    "))
+    if len(lines) > most:
+        yield plain(f"  - and {len(lines) - most} more")
 
 
 def _plain(texts: Iterable[str], width: int) -> Iterator[Row]:
