@@ -15,6 +15,8 @@ from mcp_conformance.protocol.jsonrpc import EVENT, NOT_UTF_8, Line, foreign_enc
 from mcp_conformance.requirements.catalogue import Requirement, requirement
 from mcp_conformance.transport.interface import Empty
 
+INTERNAL_ERROR = 500
+"""The HTTP status of a server that met an exception (RFC 9110)."""
 NORMATIVE = ("keyword", "schema", "project")
 ECHO, ANSWERED = "jsonrpc.response-id-echo", "jsonrpc.response-every-request"
 """The rules that an answer has the id of its request, and that each request gets one."""
@@ -261,7 +263,8 @@ def outcome_of(  # noqa: PLR0913  (what the user chose about severities)
 def defect_of(verdict: Finding | Blocked, row: Requirement, revision: str) -> Defect | None:
     """Return what the server does to its users, as its verdict shows; None if it is a matter of the rule.
 
-    The end of the process and a missing answer are defects under any rule; an HTTP status is an answer.
+    The end of the process and a missing answer are defects under any rule; an HTTP status is an answer, and
+    500 one that says that the server met an exception.
     """
     fault = verdict.fault
     if isinstance(verdict, Blocked) and verdict.cause is not None:
@@ -270,6 +273,8 @@ def defect_of(verdict: Finding | Blocked, row: Requirement, revision: str) -> De
         return verdict.defect
     if isinstance(fault, Closed):
         return Defect.DIES
+    if isinstance(fault, Unanswered) and fault.status == INTERNAL_ERROR:
+        return Defect.THROWS
     if fault is not None and not (isinstance(fault, Unanswered) and fault.is_refusal):
         return Defect.HANGS
     is_certain = not (isinstance(verdict, Finding) and verdict.advisory) and row.is_reviewed_in(revision)

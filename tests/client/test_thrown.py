@@ -146,3 +146,13 @@ def test_stack_whose_source_is_elsewhere_proves_nothing():
     found = thrown(reply("TypeError: broken\n    at f (/nowhere/shop.mjs:1:5)\n", "broken"))
     assert found is not None
     assert not found.is_proven
+
+
+def test_what_a_compiled_module_beside_the_file_raises_may_be_its_refusal(tmp_path):
+    own = tmp_path / "server.py"
+    log = traceback("ValueError: not found: flow x", CALLS, (own, "return native.get(id)"))
+    assert thrown(reply(log)).is_proven
+    (tmp_path / "_native.abi3.so").touch()
+    assert thrown(reply(log)) is None
+    divided = traceback(ZERO, CALLS, (own, DIVIDES))
+    assert thrown(reply(divided)).is_proven

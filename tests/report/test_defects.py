@@ -126,6 +126,8 @@ def test_rule_with_a_defect_warns_where_another_only_informs():
         (Closed(1), Defect.DIES, Outcome.WARNED),
         (Silence(5.0), Defect.HANGS, Outcome.WARNED),
         (Unanswered(5.0, status=400), None, Outcome.INFO),
+        (Unanswered(0.1, status=500), Defect.THROWS, Outcome.WARNED),
+        (Unanswered(5.0, status=503), Defect.HANGS, Outcome.WARNED),
         (None, None, Outcome.INFO),
     ],
 )

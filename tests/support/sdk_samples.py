@@ -93,6 +93,7 @@ AS_TEXT = [blocked(CALL, Unanswered(0.0, instead="HTTP 400 Bad Request with a bo
 ENDED = [finding("not a message", fault=Closed(1))]
 DEEP = request("ping", a=json.loads("[" * 150 + "]" * 150))
 DEEPER = request("ping", a=json.loads("[" * 250 + "]" * 250))
+SPACED = Line(True, encode(request("ping")) + b" \t\r")
 NOTICE = notification("notifications/message", level="error", data="Internal Server Error")
 LISTEN = request("subscriptions/listen", notifications={})
 LEVEL = [finding(request("tools/list", _meta={LOG_LEVEL: "loud"}), result(tools=[]))]
@@ -151,17 +152,18 @@ SAMPLES = {
         GO: [finding(CALL, error(-32602, "handling 'tools/call': invalid params: unmarshaling \"{}\""))],
     },
     "errors.method-not-found-code": {PY1: [finding(UNKNOWN, INVALID_REQUEST)], GO: AS_TEXT},
-    "http.post.accept-any": for_all((PY1, TS1, TS2), [over_http(request("ping"), 406)]),
+    "http.post.accept-any": for_all((PY1, TS1, TS2, RUST), [over_http(request("ping"), 406)]),
     "http.post.accept-listed": {TS2: [over_http(request("ping"), 200, result())]},
-    "http.post.accept-syntax": for_all((PY1, PY2, TS1, TS2), [over_http(request("ping"), 406)]),
+    "http.post.accept-syntax": for_all((PY1, PY2, TS1, TS2, RUST), [over_http(request("ping"), 406)]),
     "http.post.batch-refused": for_all((TS1, TS2), [over_http(ARRAY, 200, result("mixed 1"))]),
     "http.post.content-type-parameters": for_all(
-        (PY1, PY2), [over_http(request("ping"), 415, error(-32600, TYPE, id=None))]
+        (PY1, PY2, RUST), [over_http(request("ping"), 415, error(-32600, TYPE, id=None))]
     ),
+    "http.session.missing-400": {RUST: [over_http(request("ping"), 422)]},
     "http.post.invalid-utf8": {PY1: [over_http(request("ping"), 500)]},
-    "http.security.origin-malformed": for_all((PY1, PY2), [over_http(request("ping"), 200, result())]),
+    "http.security.origin-malformed": for_all((PY1, PY2, RUST), [over_http(request("ping"), 200, result())]),
     "http.session.stable": {PY1: REFUSED_FIRST, PY2: REFUSED_FIRST},
-    "http.session.two-ids": for_all((PY1, PY2), [over_http(request("ping"), 200, result())]),
+    "http.session.two-ids": for_all((PY1, PY2, RUST), [over_http(request("ping"), 200, result())]),
     "http.version.era-by-metadata": {PY2: REFUSED_FIRST},
     "jsonrpc.garbage-not-fatal": {GO: ENDED},
     "jsonrpc.id-types-accepted": {
@@ -189,12 +191,16 @@ SAMPLES = {
             finding((request("ping", id="7"), request("ping", id=7))),
             finding(DEEPER),
         ],
-        GO: [blocked(DEEP, Closed(1))],
+        GO: [blocked(DEEP, Closed(1)), Blocked("", [SPACED], fault=Closed(0))],
         RUST: [finding(DEEP)],
         TS1: [finding({**request("ping"), "conformance": True})],
         TS2: [finding({**request("ping"), "conformance": True})],
     },
     "jsonschema.recommended-dialect": {TS1: [finding(request("tools/list"), result(tools=[ZOD_TOOL]))]},
+    "lifecycle.initialization-first": {GO: [finding((), notification("notifications/tools/list_changed"))]},
+    "lifecycle.initialize.counter-offer-latest": {
+        GO: [finding(request("initialize"), result(protocolVersion="2025-06-18"))]
+    },
     "lifecycle.request-before-initialize": {RUST: [finding(request("initialize"), fault=Closed(1))]},
     "logging.invalid-level-rejected": {GO: LEVEL, RUST: LEVEL},
     "logging.set-level.invalid-code": {
@@ -210,12 +216,19 @@ SAMPLES = {
         CSHARP: UNEXPLAINED,
         RUST: [finding(request("tools/list", cursor=5), result(tools=[]))],
     },
-    "pagination.invalid-cursor-code": for_all((PY1, PY2, TS1, TS2, CSHARP, KOTLIN), CURSOR),
+    "pagination.invalid-cursor-code": for_all((PY1, PY2, TS1, TS2, CSHARP, KOTLIN, RUST), CURSOR),
+    "prompts.get.arguments-optional": {
+        TS1: [finding(PROMPT, error(-32602, "MCP error -32602: Invalid arguments for prompt nothing: no"))]
+    },
     "prompts.get.missing-argument-code": {
         PY1: [finding(PROMPT, error(0, "Missing required arguments: {'code'}"))],
         PY2: [
             finding(PROMPT, error(0, "Missing required arguments: {'code'}")),
             finding(PROMPT, error(-32603, "Internal server error")),
+            finding(
+                PROMPT,
+                error(-32603, "Error rendering prompt 'nothing': Missing required arguments: {'code'}"),
+            ),
         ],
     },
     "prompts.get.unknown-name-code": {
@@ -234,7 +247,11 @@ SAMPLES = {
     "reqmeta.wrong-types": {
         TS2: [finding(request("tools/list", _meta=[]), fault=Silence(2.0))],
         GO: META,
-        RUST: META,
+        RUST: [
+            finding(request("tools/list", _meta=[]), fault=Silence(2.0)),
+            finding(request("tools/list", _meta=[]), fault=Unanswered(0.0, instead="", status=415)),
+            *META,
+        ],
     },
     "resources.read.internal-error-code": {PY1: [finding(READ, error(0, "no"))]},
     "resources.read.not-found-code": {

@@ -69,7 +69,7 @@ NO_NETWORK = re.compile(
     r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|UND_ERR_CONNECT|fetch failed"
     r"|getaddrinfo|name or service not known|(?:name|host) resolution|no such host|network is unreachable"
     r"|connection refused|could not resolve host|failed to resolve|nodename nor servname|dial tcp"
-    r"|all connection attempts failed|connection issue",
+    r"|all connection attempts failed|connection issue|error sending request for url",
     re.IGNORECASE,
 )
 """What runtimes and HTTP clients say when they reach no host."""

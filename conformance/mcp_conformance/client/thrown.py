@@ -36,6 +36,8 @@ CONSTRUCTED = re.compile(r"new\b|\w*(?:Error|Exception)\(")
 """An expression of JavaScript that makes the exception."""
 REFUSED_VALUE = re.compile(r".*: (['\"]).*\1", re.DOTALL)
 """The message of a conversion that names the value it refuses: `invalid literal for int(): 'x'`."""
+COMPILED = {".so", ".pyd"}
+"""The endings of compiled modules."""
 ENVIRONMENT = (OSError, ImportError, MemoryError, Warning, StopIteration, StopAsyncIteration)
 """Exceptions that say something of the machine, or that end no call."""
 MISTAKES = {
@@ -198,8 +200,19 @@ def _origin_in_python(raised: Raised, code: str) -> Origin:
     known = getattr(builtins, raised.type, None)
     if not code or not (isinstance(known, type) and issubclass(known, Exception)):
         return Origin.LIBRARY
-    is_refusal = issubclass(known, ValueError) and REFUSED_VALUE.fullmatch(raised.message)
+    is_refusal = issubclass(known, ValueError) and (
+        bool(REFUSED_VALUE.fullmatch(raised.message)) or _is_beside_compiled(raised)
+    )
     return Origin.LIBRARY if is_refusal or issubclass(known, ENVIRONMENT) else Origin.RUNTIME
+
+
+def _is_beside_compiled(raised: Raised) -> bool:
+    """Return whether a compiled module is in the folder of the last frame: what it raises has no frame."""
+    try:
+        beside = [one.suffix for one in Path(raised.frames[-1].file).parent.iterdir()]
+    except (OSError, ValueError):
+        return False
+    return not COMPILED.isdisjoint(beside)
 
 
 def _origin_in_node(type: str, frame: Frame) -> Origin:

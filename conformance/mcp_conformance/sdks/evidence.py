@@ -72,7 +72,8 @@ class Evidence:
     """What a finding shows.
 
     ``sent`` and ``received`` are the messages of its lines, an array as one message.  ``statuses`` are those
-    of HTTP responses, ``fault`` is what came instead of an answer, ``stderr`` what the server wrote there.
+    of HTTP responses, ``fault`` is what came instead of an answer, ``stderr`` what the server wrote there,
+    ``last`` is the last line that was sent.
     """
 
     sent: tuple[Any, ...] = ()
@@ -80,6 +81,7 @@ class Evidence:
     statuses: tuple[int, ...] = ()
     fault: Fault | None = None
     stderr: str = ""
+    last: bytes = b""
 
     @classmethod
     def of(cls, error: Finding | Blocked) -> Evidence:
@@ -91,6 +93,7 @@ class Evidence:
             tuple(line.status for line in error.lines if line.status is not None),
             error.fault,
             f"{error.stderr}\n{written}",
+            next((line.raw for line in reversed(error.lines) if line.sent), b""),
         )
 
     @property

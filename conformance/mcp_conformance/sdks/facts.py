@@ -79,8 +79,8 @@ def _for(
 PY1, PY2, TS1, TS2 = *PYTHON, *TYPESCRIPT
 GO, RUST, CSHARP, KOTLIN = Sdk.GO, Sdk.RUST, Sdk.CSHARP, Sdk.KOTLIN
 
-FASTMCP_2, FASTMCP_3 = "fastmcp package 2.x", "fastmcp package 3.x"
-"""The packages of that name, seen in 2.14.7 and 3.4.11; they are built on the Python SDK 1.x."""
+FASTMCP_2, FASTMCP_3, FASTMCP_4 = (f"fastmcp package {series}.x" for series in (2, 3, 4))
+"""The packages of that name, seen in 2.14.7, 3.4.11 and 4.1.4; the last is built on the Python SDK 2.x."""
 NO_TASKS = "does not support task-augmented execution"
 PY_CANCEL = _issue("python-sdk", "issues/2416")
 PY_MENDED = "2.3.0"
@@ -151,18 +151,20 @@ FACTS: tuple[Fact, ...] = (
         *(NO_HANDLER, PY_METHOD),
     ),
     Fact("errors.method-not-found-code", GO, p.refused_without_json, PROXY, GO_TEXT),
-    *_for((PY1, TS1, TS2), "http.post.accept-any", p.has_status(406), PROXY, {PY1: PY_ACCEPT}),
+    *_for((PY1, TS1, TS2, RUST), "http.post.accept-any", p.has_status(406), PROXY, {PY1: PY_ACCEPT}),
     Fact("http.post.accept-listed", TS2, p.has_status(200), PROXY),
-    *_for((*PYTHON, *TYPESCRIPT), "http.post.accept-syntax", p.has_status(406), PROXY),
+    *_for((*PYTHON, *TYPESCRIPT, RUST), "http.post.accept-syntax", p.has_status(406), PROXY),
     *_for(TYPESCRIPT, "http.post.batch-refused", p.array_served, PROXY),
     *_for(
         *(PYTHON, "http.post.content-type-parameters"),
         *(p.fails(p.INVALID_REQUEST, p.MEDIA_TYPE), OWN_WORDS),
     ),
     Fact("http.post.invalid-utf8", PY1, p.has_status(500), PROXY),
-    *_for(PYTHON, "http.security.origin-malformed", p.has_status(200), PROXY),
+    *_for((*PYTHON, RUST), "http.security.origin-malformed", p.has_status(200), PROXY),
+    Fact("http.post.content-type-parameters", RUST, p.has_status(415), PROXY),
+    Fact("http.session.missing-400", RUST, p.has_status(422), PROXY),
     *_for(PYTHON, "http.session.stable", p.first_request_refused, PROXY),
-    *_for(PYTHON, "http.session.two-ids", p.has_status(200), PROXY),
+    *_for((*PYTHON, RUST), "http.session.two-ids", p.has_status(200), PROXY),
     Fact("http.version.era-by-metadata", PY2, p.session_missed, PROXY),
     Fact("jsonrpc.garbage-not-fatal", GO, p.ended, NO_HANDLER, GO_LINE),
     Fact("jsonrpc.id-types-accepted", GO, p.rounded_id, NO_HANDLER),
@@ -191,11 +193,17 @@ FACTS: tuple[Fact, ...] = (
         mended=PY_MENDED,
     ),
     Fact("jsonrpc.response-every-request", GO, p.ended_at_deep_params, NO_HANDLER),
-    Fact("jsonrpc.response-every-request", RUST, p.dropped_deep_params, NO_HANDLER),
+    Fact("jsonrpc.response-every-request", GO, p.ended_at_trailing_space, NO_HANDLER),
+    Fact("jsonrpc.response-every-request", RUST, p.dropped_by_serde, NO_HANDLER),
     *_for(TYPESCRIPT, "jsonrpc.response-every-request", p.dropped_unknown_member, NO_HANDLER),
     Fact(
         *("jsonschema.recommended-dialect", TS1, p.schemas_by_zod),
         "a tool that a low-level handler lists has no `execution` that says nothing",
+    ),
+    Fact("lifecycle.initialization-first", GO, p.sends("notifications/tools/list_changed"), SAME),
+    Fact(
+        *("lifecycle.initialize.counter-offer-latest", GO, p.offers("2025-06-18"), NO_HANDLER),
+        until="1.5.0",  # read in 1.4.1, which knows 2025-11-25 too
     ),
     Fact("lifecycle.request-before-initialize", RUST, p.ended_at_initialize, NO_HANDLER, RUST_EARLY),
     *_for((GO, RUST), "logging.invalid-level-rejected", p.result_for_level, NO_HANDLER, {GO: GO_LEVEL}),
@@ -208,8 +216,13 @@ FACTS: tuple[Fact, ...] = (
     Fact("pagination.cursor-type", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("pagination.cursor-type", RUST, p.result_for_wrong_cursor, NO_HANDLER),
     *_for(
-        (*PYTHON, *TYPESCRIPT, CSHARP, KOTLIN),
+        (*PYTHON, *TYPESCRIPT, CSHARP, KOTLIN, RUST),
         *("pagination.invalid-cursor-code", p.result_for_cursor, SAME_LIST),
+    ),
+    Fact(
+        *("prompts.get.arguments-optional", TS1),
+        p.prompt_refused(p.INVALID_PARAMS, "MCP error -32602: Invalid arguments for prompt ", ": "),
+        OWN_WORDS,
     ),
     *_for(
         *(PYTHON, "prompts.get.missing-argument-code"),
@@ -220,6 +233,12 @@ FACTS: tuple[Fact, ...] = (
         *("prompts.get.missing-argument-code", PY2),
         p.fails(p.INTERNAL, "Internal server error"),
         *(CHOSEN_CODE, PY_NAMES),
+    ),
+    Fact(
+        *("prompts.get.missing-argument-code", PY2),
+        p.prompt_refused(p.INTERNAL, "Error rendering prompt '", "': Missing required arguments: {"),
+        OWN_WORDS,
+        framework=FASTMCP_4,
     ),
     *_for(
         PYTHON, "prompts.get.unknown-name-code", p.fails_naming(0, "Unknown prompt: ", "name"), SAME, NAMES
@@ -237,7 +256,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("meta.key-name", PY1, p.has_key("_fastmcp"), "no author writes this key", framework=FASTMCP_2),
     Fact("reqmeta.missing-meta", GO, p.result_without_meta, NO_HANDLER),
     Fact("reqmeta.missing-protocol-version", GO, p.result_without_version, NO_HANDLER),
-    Fact("reqmeta.wrong-types", TS2, p.silent_at_array_as_meta, NO_HANDLER, TS_DROPPED),
+    *_for((TS2, RUST), "reqmeta.wrong-types", p.silent_at_array_as_meta, NO_HANDLER, {TS2: TS_DROPPED}),
+    Fact("reqmeta.wrong-types", RUST, p.refused_array_as_meta, PROXY),
     *_for((GO, RUST), "reqmeta.wrong-types", p.result_for_meta, NO_HANDLER),
     Fact("resources.read.internal-error-code", PY1, EXCEPTION, CHOSEN_CODE),
     Fact(

@@ -31,6 +31,8 @@ OLD_DRAFT = "http://json-schema.org/draft-07/schema#"
 MAX_SERDE_DEPTH = 128
 """How deep serde_json reads, the JSON library of the Rust SDK.  Our deep params are 500 and 5,000 deep."""
 MAX_PYDANTIC_DEPTH, BEYOND_INT = 200, 10**4300
+BEYOND_DOUBLE = 10**309
+TRAILING_SPACE = re.compile(rb"[ \t]\r?\n?\Z")
 """How deep Pydantic's parser reads, and the first integer that it does not (seen in 2.14)."""
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -63,6 +65,23 @@ def fails_for_method(code: int, before: str, after: str) -> Predicate:
     return lambda evidence: any(
         answer.code == code and answer.text == f"{before}{answer.method}{after}"
         for answer in evidence.answers
+    )
+
+
+def prompt_refused(code: int, before: str, after: str) -> Predicate:
+    """Accept an error that names the prompt between two texts, and says more."""
+
+    def accepts(answer: Answer) -> bool:
+        return answer.code == code and answer.text.startswith(f"{before}{answer.params.get('name')}{after}")
+
+    return lambda evidence: any(map(accepts, evidence.answers))
+
+
+def offers(version: str) -> Predicate:
+    """Accept an opening with this version."""
+    return lambda evidence: any(
+        isinstance(one.result, Mapping) and one.result.get("protocolVersion") == version
+        for one in evidence.answers
     )
 
 
@@ -316,6 +335,11 @@ def ended_at_initialize(evidence: Evidence) -> bool:
     return evidence.has_ended and any(one["method"] == "initialize" for one in evidence.requests)
 
 
+def ended_at_trailing_space(evidence: Evidence) -> bool:
+    """Accept that the process ended at a line with white space after its message."""
+    return evidence.has_ended and TRAILING_SPACE.search(evidence.last) is not None
+
+
 def refused_without_json(evidence: Evidence) -> bool:
     """Accept HTTP 400 with a text that is no JSON-RPC error."""
     return isinstance(evidence.fault, Unanswered) and evidence.fault.status == 400 and not evidence.answers
@@ -325,6 +349,12 @@ def unanswered_array(evidence: Evidence) -> bool:
     """Accept an array none of whose requests is answered, from a server that goes on."""
     is_array = any(isinstance(one, list) for one in evidence.sent)
     return is_array and evidence.fault is None and evidence.unanswered == evidence.requests != []
+
+
+def refused_array_as_meta(evidence: Evidence) -> bool:
+    """Accept HTTP 415 for a request whose ``_meta`` is an array."""
+    is_array = any(Answer({}, one).params.get("_meta") == [] for one in evidence.requests)
+    return is_array and isinstance(evidence.fault, Unanswered) and evidence.fault.status == 415
 
 
 def silent_at_array_as_meta(evidence: Evidence) -> bool:
@@ -368,9 +398,31 @@ def ended_at_deep_params(evidence: Evidence) -> bool:
     return evidence.has_ended and any(_has_deep_params(one) for one in evidence.requests)
 
 
-def dropped_deep_params(evidence: Evidence) -> bool:
-    """Accept that such a request is not answered, by a server that goes on."""
-    return evidence.fault is None and any(_has_deep_params(one) for one in evidence.unanswered)
+def dropped_by_serde(evidence: Evidence) -> bool:
+    """Accept that a request is not answered which serde_json cannot read, by a server that goes on.
+
+    It takes no lone surrogates, no numbers that a double cannot hold, and no depth beyond its limit.
+    """
+    return isinstance(evidence.fault, Silence | None) and any(map(_is_beyond_serde, _open(evidence)))
+
+
+def _open(evidence: Evidence) -> list[Mapping[str, Any]]:
+    """Return the requests without an answer in the lines, whatever else came."""
+    answered = [answer.request for answer in evidence.answers]
+    return [one for one in evidence.requests if one not in answered]
+
+
+def _is_beyond_serde(request: Mapping[str, Any]) -> bool:
+    levels = list(_levels(request))
+    numbers = (one for level in levels for one in level if isinstance(one, int | float))
+    is_deep = len(levels) > MAX_SERDE_DEPTH
+    return is_deep or _has_surrogate(levels) or any(abs(one) >= BEYOND_DOUBLE for one in numbers)
+
+
+def _has_surrogate(levels: list[list[Any]]) -> bool:
+    names = (name for level in levels for one in level if isinstance(one, Mapping) for name in one)
+    leaves = (one for level in levels for one in level)
+    return any(SURROGATE.search(one) for one in (*names, *leaves) if isinstance(one, str))
 
 
 def dropped_unreadable(evidence: Evidence) -> bool:
@@ -378,19 +430,14 @@ def dropped_unreadable(evidence: Evidence) -> bool:
 
     The parser takes no lone surrogates, no more digits than Python's `int`, and no depth beyond its limit.
     """
-    answered = [answer.request for answer in evidence.answers]
-    open = [one for one in evidence.requests if one not in answered]
-    return isinstance(evidence.fault, Silence | None) and any(map(_is_unreadable, open))
+    return isinstance(evidence.fault, Silence | None) and any(map(_is_unreadable, _open(evidence)))
 
 
 def _is_unreadable(request: Mapping[str, Any]) -> bool:
     levels = list(_levels(request))
-    names = (name for level in levels for one in level if isinstance(one, Mapping) for name in one)
-    leaves = [one for level in levels for one in level]
-    texts = (one for one in (*names, *leaves) if isinstance(one, str))
-    numbers = (one for one in leaves if isinstance(one, int))
+    numbers = (one for level in levels for one in level if isinstance(one, int))
     is_deep = len(levels) > MAX_PYDANTIC_DEPTH
-    return is_deep or any(map(SURROGATE.search, texts)) or any(abs(one) >= BEYOND_INT for one in numbers)
+    return is_deep or _has_surrogate(levels) or any(abs(one) >= BEYOND_INT for one in numbers)
 
 
 def _has_deep_params(request: Mapping[str, Any]) -> bool:
