@@ -98,15 +98,17 @@ class Walk:
         return conjunction.shape
 
     def _of(self, shape: Shape, depth: int) -> Any:
-        if shape.values is not None:
+        if shape.values:
             return shape.values[self._source.index(len(shape.values))]
         if shape.named:
             chosen = self._source.familiar(len(shape.named))
             if chosen is not None:
                 return shape.named[chosen]
-        types = shape.types
+        types = shape.types if shape.values is None else []
         if self._is_short(depth):
             types = [name for name in types if name not in ("array", "object")] or types
+        if not types:  # nobody has judged that of a schema with too many combinations
+            raise Rejected("none of its types and values is possible")
         return self.of_type(shape, types[self._source.index(len(types))], depth)
 
     def of_type(self, shape: Shape, name: str, depth: int = 0) -> Any:
