@@ -10,6 +10,7 @@ from contextlib import closing
 
 import pytest
 
+from mcp_conformance.cli.pytest_run import MachinePlugin
 from mcp_conformance.report.exit_status import FAILED, INTERNAL_ERROR, MACHINE
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.machine import machine_fault
@@ -119,3 +120,13 @@ def test_a_run_without_files_is_the_fault_of_the_machine(few, tmp_path):
     assert done.returncode == MACHINE, done.stdout
     assert re.search("this machine's fault|the fault of this machine", done.stdout + done.stderr)
     assert "BLOCKED" not in done.stdout
+
+
+def test_a_server_that_the_machine_has_no_room_for_is_no_error_of_the_user():
+    plugin, error = MachinePlugin(), pytest.UsageError("cannot furnish")
+    error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    start = plugin.pytest_sessionstart()
+    next(start)
+    with pytest.raises(pytest.UsageError):
+        start.throw(error)
+    assert plugin.is_at_fault

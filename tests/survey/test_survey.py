@@ -1,5 +1,6 @@
 """Surveys on a local cluster: nothing is lost, nothing is done twice, and each ends."""
 
+import errno
 import json
 import os
 import signal
@@ -10,12 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from mcp_conformance.report.exit_status import MACHINE
+from mcp_conformance.survey import examine as examining
 from mcp_conformance.survey.engine import Plan, Progress, _is_done, cluster, survey
-from mcp_conformance.survey.examine import Examination
-from mcp_conformance.survey.prepare import DONE, installation_key
+from mcp_conformance.survey.examine import Examination, examine
+from mcp_conformance.survey.prepare import DONE, Installation, installation_key
+from mcp_conformance.survey.programs import Ended
 from mcp_conformance.survey.results import Grade, Obstacle
 from mcp_conformance.survey.store import Store
 from mcp_conformance.survey.targets import Target
+from mcp_conformance.transport.interface import CannotStart
 from support.nightly import nightly
 from support.running import forked
 from support.survey_results import made_result
@@ -152,3 +157,16 @@ def test_the_command_says_what_is_wrong_in_a_line(tmp_path):
     targets.write_text(json.dumps({"name": "weather"}), encoding="utf-8")
     reason = "mcp-conformance: weather: it needs a registry, a command or a url\n"
     assert forked(["survey", "run", str(targets)], tmp_path, 60) == (4, reason)
+
+
+def test_a_machine_without_room_gives_no_result(monkeypatch, tmp_path):
+    monkeypatch.setattr(examining, "run", lambda *_: Ended(MACHINE, "no space left\n", 0.0))
+    with pytest.raises(OSError, match="no space left"):
+        examine(RIGHT, Installation(), Examination((), 60.0, "none"))
+
+    def full(*_):
+        raise CannotStart("cannot furnish") from OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(examining, "run", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        examine(RIGHT, Installation(), Examination((), 60.0, "none"))

@@ -70,6 +70,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         action = getattr(import_module(f"mcp_conformance.cli.{module}"), function)
         status: int = action(options, rest, command)
     except UsageError as error:
+        from mcp_conformance.transport.machine import machine_fault  # noqa: PLC0415
+
         _say(f"mcp-conformance: {error}")
-        return USAGE_ERROR
+        return MACHINE if machine_fault(error) else USAGE_ERROR
     return status

@@ -53,6 +53,15 @@ class MachinePlugin:
 
     is_at_fault = False
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionstart(self) -> Generator[None, object, object]:
+        """Look for what the machine lacked where the server cannot be started."""
+        try:
+            return (yield)
+        except pytest.UsageError as error:
+            self.is_at_fault = bool(machine_fault(error))
+            raise
+
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Look for what the machine lacked in an error of pytest's."""
         self.is_at_fault = bool(machine_fault(excinfo.value))

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from mcp_conformance.outcome import COUNTED, Outcome
 from mcp_conformance.project.version import tool_version
-from mcp_conformance.report.exit_status import FAILED, NOT_STARTED, NOTHING_TESTED, PASSED
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.report.exit_status import FAILED, MACHINE, NOT_STARTED, NOTHING_TESTED, PASSED
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats.json import BadReport
 from mcp_conformance.report.model import Report, Result, without_repeats
@@ -25,11 +26,12 @@ from mcp_conformance.survey.programs import Ended, run, surroundings
 from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
 from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.interface import CannotStart
+from mcp_conformance.transport.machine import machine_fault
 from mcp_conformance.transport.throwaway import scratch_folder
 
 JUDGED = (PASSED, FAILED)
 DUMMY = "dummy"
-MAX_DIAGNOSIS = 4_000
+MAX_DIAGNOSIS, MAX_FAULT = 4_000, 400
 SETUP_SECONDS = 60.0
 LEARNED = Path(".mcp-conformance", "known")
 """Where a run keeps what it learned."""
@@ -60,7 +62,10 @@ class Examination:
 
 
 def examine(target: Target, installation: Installation, how: Examination) -> SurveyResult:
-    """Run the suite against a target, and once more the rules that were red; return what came of it."""
+    """Run the suite against a target, and once more the rules that were red; return what came of it.
+
+    Raises `OSError` if this machine has no room for it.
+    """
     started, begun = datetime.now(UTC), time.monotonic()
     confined, sandbox = how.confinement()
     result = SurveyResult(
@@ -153,7 +158,11 @@ def _examined(result: SurveyResult, place: _Place, how: Examination) -> SurveyRe
     try:
         ended, report = place.run(how)
     except (CannotStart, OSError, subprocess.SubprocessError) as error:
+        if lack := machine_fault(error):
+            raise OSError(lack) from error
         return replace(result, obstacle=Obstacle.TOOL, diagnosis=str(error)[-MAX_DIAGNOSIS:])
+    if ended.status == MACHINE:
+        raise OSError(shorten(_diagnosis(ended), MAX_FAULT))
     result = replace(result, cpu_seconds=round(ended.cpu_seconds, 3))
     if report is None or ended.status not in JUDGED:
         return replace(result, obstacle=_obstacle(result.target, ended), diagnosis=_diagnosis(ended))
