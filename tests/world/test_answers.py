@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mcp_conformance.world.answers import MAX_VALUES, values_of
+from mcp_conformance.world.answers import MAX_VALUES, ids_of, values_of
 from mcp_conformance.world.known import MAX_ALIKE, Owner
 from mcp_conformance.world.ours import Ours
 
@@ -224,3 +224,23 @@ def test_measured_figures_and_booleans_name_nothing():
 
 def test_an_author_is_not_a_credential():
     assert owners(text("Author: bo")) == {"bo": Owner.FOUND}
+
+
+@pytest.mark.parametrize(
+    ("answer", "ids"),
+    [
+        ("Welcome Ann! Your account number is AC-17. Keep it.", {"account id": "AC-17"}),
+        ("Its code is EXA17, and the note ID: 5", {"code": "EXA17", "note id": 5}),
+        ("We filed ticket 17 for EXA1 in 2026, it took 3 seconds.", {"ticket id": 17}),
+        ("Your comment c4 on ticket 17 is visible.", {"comment id": "c4", "ticket id": 17}),
+        ("The number is not known, the id of it was lost.", {}),
+    ],
+)
+def test_sentences_have_ids(answer, ids):
+    assert {key: value for key, value in ids_of(text(answer)).items() if key in ids or not ids} == ids
+
+
+def test_an_id_beside_our_own_name_is_of_another_thing_if_it_says_so():
+    ours = Ours(marks=frozenset({"plum"}))
+    made = owners(text("Note 'plum' 31 is in folder 12"), "add_note", ours=ours, creates=True)
+    assert made[12] is Owner.FOUND

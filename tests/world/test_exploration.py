@@ -500,3 +500,34 @@ def test_what_the_best_call_made_comes_before_what_the_plainest_made(tmp_path):
     exploration = explored(server, folder=furnish(tmp_path))
     assert exploration.best_of("load_csv").arguments["content"].startswith("name,")
     assert exploration.best_of("sum_column").arguments["session"] == "session-1"
+
+
+def test_ids_in_sentences_are_handed_on():
+    accounts, projects, tickets = set(), set(), set()
+
+    def sign_up(company: str, email: str):
+        if "@" not in email:
+            raise Refused(f"'{email}' is not an email address")
+        accounts.add(f"AC-{len(accounts) + 17}")
+        return f"Welcome {company}! Your account number is AC-{len(accounts) + 16}. Keep it."
+
+    def launch_project(account_number: str, title: str):
+        if account_number not in accounts:
+            raise Refused(f"There is no account {account_number}.")
+        projects.add(f"PR{len(projects) + 41}")
+        return f"Project {title} is on its way. Its code is PR{len(projects) + 40}."
+
+    def report_problem(project_code: str, summary: str):
+        if project_code not in projects:
+            raise Refused(f"Project code {project_code} is not registered.")
+        tickets.add(len(tickets) + 71)
+        return f"Thanks, we filed ticket {len(tickets) + 70} for {project_code}."
+
+    def settle(ticket: int):
+        if ticket not in tickets:
+            raise Refused(f"Ticket {ticket}: no such ticket.")
+        return f"Ticket {ticket} is settled."
+
+    server = FakeTools(sign_up, launch_project, report_problem, settle)
+    best = explored(server).best_of("settle").arguments
+    assert best["ticket"] in tickets

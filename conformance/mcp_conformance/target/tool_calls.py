@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -13,7 +13,7 @@ from mcp_conformance.client.refusals import asks_client, complaint_about_network
 from mcp_conformance.client.reply import Closed, Reply, Unread
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.thrown import with_log
-from mcp_conformance.client.tool_call import Call, PendingCall, Tool, call_in
+from mcp_conformance.client.tool_call import SLOW_SECONDS, Call, PendingCall, Tool, call_in
 from mcp_conformance.expect import exercised, require_answer, skip
 from mcp_conformance.generation import NoExample
 from mcp_conformance.sandbox.traffic import Traffic
@@ -133,9 +133,12 @@ class ToolCalls:
         self._has_begun = True
         self._exploration_seconds = min(self._exploration_seconds, max_seconds)
         for tool in self._world.in_order(self._tools):
+            if not self.pending.leave_room:
+                self._take_answered(SLOW_SECONDS)
             if self.pending.leave_room and tool.name not in self._calls:
                 with suppress(Skipped):
                     self._begin(tool, self._arguments_for(tool))
+        self._take_answered(0.0)
         if not self.pending.keep_others_waiting:
             self._explore(*self._calls)
 
@@ -206,9 +209,21 @@ class ToolCalls:
 
         Raises `Deferred` in place of a long wait, if the check may be deferred.
         """
-        for call in self.pending.end(*names):
+        for name in self._take(names):
+            self._explore(name)
+
+    def _take_answered(self, seconds: float) -> None:
+        """Take the answers of pending calls that are here when they last so long: others may need them."""
+        answered = [one.tool.name for one in self.pending if not one.lasts(seconds)]
+        if answered:
+            self._take(answered)
+
+    def _take(self, names: Sequence[str]) -> list[str]:
+        """Wait for the pending calls of these tools, for all if none are named; return their names."""
+        ended = self.pending.end(*names)
+        for call in ended:
             self._calls[call.tool.name] = self._finished(self._alone(call))
-            self._explore(call.tool.name)
+        return [call.tool.name for call in ended]
 
     def again(self, call: Call, params: Mapping[str, Any]) -> Reply:
         """Call a tool once more, with other ``params``; skip if the tool is slow.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -10,8 +12,9 @@ from typing import Any
 from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
 from mcp_conformance.world.members import words_of
 from mcp_conformance.world.ours import NOTHING, Ours
-from mcp_conformance.world.prose import records_of_text
+from mcp_conformance.world.prose import MAX_WORDS, records_of_text
 from mcp_conformance.world.records import Record, parsed, records_in
+from mcp_conformance.world.success import leaves_of
 
 MAX_VALUES = 200
 """The most values of one answer; listing tools return thousands."""
@@ -21,8 +24,12 @@ CREATING = frozenset({"create", "new", "add", "insert", "make"})
 """The verbs of tools that create; the names of other tools that may write do not say so."""
 MESSAGES = frozenset({"message", "msg", "detail", "info", "note", "hint", "summary"})
 """The last words of keys whose values are sentences."""
+RESULTS = frozenset({"result", "output", "response"})
+"""Keys whose values are the whole answer: what FastMCP wraps a text in."""
 MEASURES = frozenset({"count", "total", "size", "length", "byte", "duration", "ms", "second", "elapsed"})
 """The last words of keys whose numbers are measured, without a plural s."""
+MIN_SHOWN = 3
+"""Not measured: shorter texts and numbers stand in answers by chance."""
 MAX_SPACES = 10
 """A text with more spaces is a message, and names nothing."""
 IDENTITY = frozenset(
@@ -106,30 +113,34 @@ def _created(records: Sequence[Record], tool: str) -> set[Any]:
     """
     if not CREATING & set(words_of(tool)[:2]):
         return set()
-    return set(_ids(records, lambda keys: _is_identity(keys, tool)).values())
+    return set(_ids(records, IDS, lambda keys: _is_identity(keys, tool)).values())
 
 
 def ids_of(result: Any) -> dict[str, Any]:
     """Return the ids in the result of a call by their keys in lower case, if they are alone under them."""
-    return _ids(islice(_records(result), MAX_VALUES))
+    return _ids(islice(_records(result), MAX_VALUES), IDS | {"code"})
 
 
-def has_ours(result: Any, ours: Ours) -> bool:
-    """Return whether the result of a call has a value that this run made, or a text that it made up."""
+def shows_any(result: Any, some: Iterable[Any]) -> bool:
+    """Return whether the result of a call has one of some texts and numbers, alone or within a text."""
+    words = {one if isinstance(one, str) else json.dumps(one) for one in some}
+    words = {one for one in words if len(one) >= MIN_SHOWN}
     return any(
-        ours.is_made(value) or (isinstance(value, str) and value in ours.texts)
-        for record in islice(_records(result), MAX_VALUES)
-        for _, value in record.fields
+        re.search(rf"(?<!\w){re.escape(word)}(?!\w)", str(leaf)) is not None
+        for leaf in leaves_of(result)
+        for word in words
     )
 
 
 def _ids(
-    records: Iterable[Record], is_meant: Callable[[tuple[str, ...]], bool] = lambda _: True
+    records: Iterable[Record],
+    ids: frozenset[str],
+    is_meant: Callable[[tuple[str, ...]], bool] = lambda _: True,
 ) -> dict[str, Any]:
     found: dict[str, set[Any]] = {}
     for record in records:
         for keys, value in record.fields:
-            is_id = bool(keys) and bool(set(words_of(keys[0])) & IDS) and _is_knowledge(value, keys)
+            is_id = bool(keys) and bool(set(words_of(keys[0])) & ids) and _is_knowledge(value, keys)
             if is_id and is_meant(keys):
                 found.setdefault(keys[0].lower(), set()).add(value)
     return {key: value for key, values in found.items() if len(values) == 1 for value in values}
@@ -204,7 +215,8 @@ def _with_texts(records: Iterator[Record]) -> Iterator[Record]:
 
 def _is_document(keys: tuple[str, ...], text: str) -> bool:
     """Return whether a text is read for its lines and sentences, and is no value."""
-    is_message = bool(keys) and keys[0].lower() in MESSAGES and " " in text
+    key = keys[0].lower() if keys else ""
+    is_message = (key in MESSAGES and " " in text) or (key in RESULTS and len(text.split()) > MAX_WORDS)
     return is_message or "\n" in text.strip() or parsed(text) is not None
 
 

@@ -49,6 +49,8 @@ ID_WORDS = frozenset(
         "handle",
     }
 )
+IDENTIFYING = ID_WORDS | {"code", "key", "no"}
+"""The last words of names for what identifies a thing: a ``project_code`` is not a path."""
 PATH = re.compile(r"(?:[A-Za-z]:[\\/]|~?/|\.{1,2}/|\\\\)[^\n]*\Z|[\w. -]+(?:[\\/][\w. -]+)+\Z")
 FILE = re.compile(r"[\w .()-]*\w\.[A-Za-z]\w{0,7}\Z")
 URL = re.compile(r"[A-Za-z][\w+.-]*://\S+\Z|(?:mailto|data|urn):\S+\Z")
@@ -165,16 +167,21 @@ def _likeness_of_names(member: Member, keys: tuple[str, ...]) -> int:
             continue
         if wanted in (words, whole) or (around + wanted) == words:
             best = max(best, SAME_NAME)
-        elif wanted[-1] == words[-1]:
+        elif wanted[-1] == words[-1] or is_id_of(words, wanted) or is_id_of(wanted, words):
             best = max(best, SAME_END)
         elif set(wanted) & set(words):
             best = max(best, SAME_WORD)
     return best
 
 
+def is_id_of(words: tuple[str, ...], thing: tuple[str, ...]) -> bool:
+    """Return whether words name the id of a thing: ``ticket id`` that of a ``ticket``."""
+    return words[:-1] == thing and words[-1] in IDENTIFYING
+
+
 def _has_kind_of(member: Member, text: str) -> bool:
     """Return whether a text looks like what the member wants, by the words of its name and its format."""
-    words, wanted = set(words_of(member.name)), {part.get("format") for part in member.parts}
+    words, wanted = _kind_words(member), {part.get("format") for part in member.parts}
     if words & FOLDER_WORDS and is_file(text):
         return False
     return any(
@@ -200,7 +207,13 @@ def wants_file(member: Member) -> bool:
 
 def wants_path(member: Member) -> bool:
     """Return whether the name of a member says that it takes a path."""
-    return bool(set(words_of(member.name)) & PATH_WORDS)
+    return bool(_kind_words(member) & PATH_WORDS)
+
+
+def _kind_words(member: Member) -> set[str]:
+    """Return the words of a member's name that say what it takes: of ``project_id`` the last one."""
+    words = words_of(member.name)
+    return set(words[-1:] if words[-1:] and words[-1] in IDENTIFYING else words)
 
 
 def is_base64(member: Member) -> bool:

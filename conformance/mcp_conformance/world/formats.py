@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from mcp_conformance.world.members import words_of
+
 DAY = {"YYYY": "2026", "yyyy": "2026", "YY": "26", "MM": "01", "mm": "01", "DD": "15", "dd": "15"}
 CLOCK = {"HH": "12", "hh": "12", "mm": "30", "MM": "30", "SS": "00", "ss": "00"}
 LETTERS = "YYYY|yyyy|YY|MM|mm|DD|dd|HH|hh|SS|ss"
@@ -46,6 +48,25 @@ FORMATS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"\bselect (?:quer|statement|sql)|\bsql\b", ("SELECT 1 AS one", STATEMENTS["select"])),
 )
 """What names a format, and values that have it."""
+NAMED = {
+    **dict.fromkeys(("email", "mail"), "user@example.com"),
+    **dict.fromkeys(("phone", "telephone"), "+15550100"),
+    **dict.fromkeys(("date", "day", "deadline", "birthday"), "2026-01-15"),
+    **dict.fromkeys(("timestamp", "datetime"), "2026-01-15T12:30:00Z"),
+    **dict.fromkeys(("timezone", "tz"), "UTC"),
+    **dict.fromkeys(("color", "colour"), "#1F4E78"),
+    "time": "12:30",
+    "currency": "EUR",
+    "country": "DE",
+    "language": "en",
+    "locale": "en",
+    "cron": "0 0 * * *",
+    "uuid": "123e4567-e89b-42d3-a456-426614174000",
+    "duration": "1h30m",
+    "dtype": "str",
+    "regex": "a.*",
+}
+"""The last words of members that take a value in a usual form, and one in it."""
 COMPILED = tuple((re.compile(pattern, re.IGNORECASE), values) for pattern, values in FORMATS)
 
 
@@ -54,6 +75,11 @@ def values_of_format(text: str) -> list[str]:
     found = [*(_filled_in(one[0]) for one in PARTS.finditer(text))]
     found += [value for pattern, values in COMPILED if pattern.search(text) for value in values]
     return list(dict.fromkeys(found))
+
+
+def values_of_name(name: str) -> list[str]:
+    """Return values in the form that the name of a member suggests: an address for ``contact_email``."""
+    return [NAMED[word] for word in words_of(name)[-1:] if word in NAMED]
 
 
 def formats_in(text: str) -> Iterator[str]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from mcp_conformance.client.tool_call import Call
-from mcp_conformance.world.answers import has_ours, ids_of
+from mcp_conformance.world.answers import ids_of, shows_any
 from mcp_conformance.world.known import Known, Owner
 from mcp_conformance.world.members import words_of
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.store import Store
-from mcp_conformance.world.success import is_success
+from mcp_conformance.world.success import is_success, leaves_of
 from mcp_conformance.world.things import PRODUCING
 
 TAKING = frozenset(
@@ -72,7 +73,7 @@ class Makers:
             or words & TAKING
         ):
             return False
-        is_told = bool(words & PRODUCING) or has_ours(call.reply.result, self._store.ownership.ours)
+        is_told = bool(words & PRODUCING) or shows_any(call.reply.result, self._ours_in(call))
         return is_told and any(self._store.get(one) is None for one in ids_of(call.reply.result).values())
 
     def compare(self, call: Call, again: Call) -> None:
@@ -86,3 +87,13 @@ class Makers:
                 if first[key] != second[key]
                 and not (self._store.get(first[key]) or self._store.get(second[key]))
             )
+
+    def _ours_in(self, call: Call) -> Iterator[Any]:
+        """Yield the texts and numbers that a call sent and this run made."""
+        ours = self._store.ownership.ours
+        for one in leaves_of(call.arguments):
+            known = self._store.get(one)
+            is_named = known is not None and known.owner is Owner.MADE and not isinstance(one, bool)
+            if is_named or ours.is_made(one) or (isinstance(one, str) and one in ours.texts):
+                yield one
+                yield from ours.marks

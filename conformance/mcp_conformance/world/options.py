@@ -12,6 +12,7 @@ from mcp_conformance.generation import NoExample, example
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.filling import Filling
 from mcp_conformance.world.fitting import MAX_FITS, anything_for, fitting, is_file, wants_file, wants_path
+from mcp_conformance.world.formats import values_of_name
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.made_up import NEW_FILES, another, statements
 from mcp_conformance.world.members import Member, words_of
@@ -76,6 +77,7 @@ class Options:
         yield from self._known(member, before)
         strong = [one for one in found if one.rank or one.owner is not Owner.WORD]
         yield from strong
+        yield from self._known(member, values_of_name(member.name) if self._is_free(member) else ())
         if not (strong or before):
             # The plainest value of a member is in each call: an answer that has a 1 does not bar it.
             yield from self._known(member, self._made_last(member, is_needed=is_needed), is_plain=True)

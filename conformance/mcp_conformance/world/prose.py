@@ -29,25 +29,72 @@ ID = re.compile(
 )
 """A UUID, a hash, or a number after ``#``."""
 NUMBERED = re.compile(
-    r"(?:\b([A-Za-z]\w{0,30})[ _])?\b(?:id|ID|Id|number|key|no\.?)\b[ :=#'\"`]{1,4}([\w-]{1,64})"
+    r"(?:\b([A-Za-z]\w{0,30})[ _])?\b(id|ID|Id|number|key|no\.?|code)\b"
+    r"(?: (?:is|was)(?: now)?:? ['\"`]?((?=[\w-]{0,63}\d)[\w-]{1,64})"
+    r"|[ :=#'\"`]{1,4}(?!(?:is|was|of|for|in|to|and|not|has)\b)([\w-]{1,64}))"
 )
-"""``note ID: 12``, ``with id abc``."""
-FILLERS = {
-    "with",
-    "the",
-    "new",
-    "an",
-    "a",
-    "has",
-    "its",
-    "and",
-    "by",
-    "under",
-    "of",
-    "unique",
-    "assigned",
-    "s",
-}
+"""``note ID: 12``, ``with id abc``, ``Your account number is A-12``."""
+COUNTED = re.compile(r"\b([A-Za-z][a-z]{2,30}) ((?=[\w-]{0,63}\d)[\w-]{1,64})\b(?![.:/,]\d)")
+"""``ticket 12``, ``Your comment c-7``"""
+UNCOUNTED = frozenset(
+    {
+        *("about", "above", "after", "and", "are", "around", "before", "below", "between", "but", "chapter"),
+        *(
+            "down",
+            "for",
+            "from",
+            "has",
+            "have",
+            "into",
+            "last",
+            "least",
+            "line",
+            "more",
+            "most",
+            "next",
+            "now",
+        ),
+        *("now", "only", "over", "page", "part", "past", "since", "step", "takes", "than", "the", "these"),
+        *(
+            "those",
+            "took",
+            "total",
+            "under",
+            "until",
+            "was",
+            "were",
+            "which",
+            "with",
+            "within",
+            "year",
+            "version",
+        ),
+        *("january", "february", "march", "april", "may", "june", "july", "august", "september", "october"),
+        *("november", "december", "all", "any", "this", "that", "get", "got", "set", "its", "not", "our"),
+    }
+)
+"""Words before a number that does not name a thing."""
+FILLERS = frozenset(
+    {
+        *(
+            "with",
+            "the",
+            "new",
+            "an",
+            "a",
+            "has",
+            "its",
+            "your",
+            "their",
+            "and",
+            "by",
+            "under",
+            "of",
+            "unique",
+        ),
+        *("assigned", "s"),
+    }
+)
 """Words before an id that do not say of what it is."""
 QUOTED = re.compile(r"(?<!\w)'([^'\n]{1,100})'(?!\w)|\"([^\"\n]{1,100})\"|`([^`\n]{1,100})`")
 PATH = re.compile(r"(?<![\w.:/])(?:/(?:[\w.+@-]+/)*[\w.+@-]+|[A-Z]:\\(?:[\w.+@ -]+\\)*[\w.+@-]+)")
@@ -160,7 +207,12 @@ def _of_table(lines: Sequence[str]) -> Iterator[Record]:
 def _within(line: str) -> Iterator[Record]:
     """Yield what a line names within a sentence: ids, quoted names, URIs and paths, as one record."""
     found: list[tuple[tuple[str, ...], Any]] = []
-    found += [(_of_what(one[1]), scalar(one[2])) for one in NUMBERED.finditer(line)]
+    found += [(_of_what(one[1], one[2]), scalar(one[3] or one[4])) for one in NUMBERED.finditer(line)]
+    found += [
+        ((f"{one[1]} id", "id"), scalar(one[2]))
+        for one in COUNTED.finditer(line)
+        if one[1].lower() not in UNCOUNTED and not NUMBERED.fullmatch(one[0])
+    ]
     found += [(("id",), scalar(one[0].lstrip("#"))) for one in ID.finditer(line)]
     found += [
         ((_word_before(line, one.start()),), next(filter(None, one.groups())))
@@ -174,9 +226,13 @@ def _within(line: str) -> Iterator[Record]:
         yield Record(tuple(found), 1)
 
 
-def _of_what(word: str | None) -> tuple[str, ...]:
+def _of_what(word: str | None, kind: str) -> tuple[str, ...]:
     """Return the keys of an id by the word before: that of the ``note`` in ``note ID: 12``."""
-    return ("id",) if not word or word.lower() in FILLERS else (f"{word} id", "id")
+    kind = "code" if kind == "code" else "id"
+    is_alone = not word or word.lower() in FILLERS
+    if kind == "id" and not is_alone:
+        return f"{word} id", "id"
+    return (kind,) if is_alone else (f"{word} code", "code")
 
 
 def _word_before(line: str, at: int) -> str:

@@ -30,7 +30,7 @@ IN_BRACKETS = re.compile(
     r"\(((?:[\w.#-]+(?: [\w-]+)?)(?:(?:, ?| ?\| ?|/| or )(?:[\w.#-]+(?: [\w-]+)?)){1,12})\)"
 )
 """``(bar, line, pie)``"""
-BARS = re.compile(r"(?<![\w|])(\w[\w.-]*(?:\|\w[\w.-]*){1,12})(?![\w|])")
+BARS = re.compile(r"(?<![\w|])(?<!\| )(\w[\w.-]*(?: ?\| ?\w[\w.-]*){1,12})(?! ?[\w|])")
 """``asc|desc``"""
 URI = re.compile(r"[a-z][a-z\d+.-]*:", re.IGNORECASE)
 RESERVED = re.compile(r"https?://(?:[\w-]+\.)*example(?:\.(?:com|org|net))?(?:[/?#:]|$)", re.IGNORECASE)
@@ -148,6 +148,7 @@ def _listed(text: str) -> Iterator[Any]:
     for line in text.splitlines():
         allowed = ALLOWED.search(line)
         yield from items_of(allowed["list"]) if allowed else ()
+        yield from (one for listed in BARS.finditer(line) for one in items_of(listed[1]))
 
 
 def _of_description(tool: Tool, members: Sequence[Member], names: Iterable[str]) -> Iterator[Known]:

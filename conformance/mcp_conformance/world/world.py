@@ -15,7 +15,7 @@ from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.answers import values_of
 from mcp_conformance.world.filling import Filling, put
-from mcp_conformance.world.fitting import MAX_FITS, fitting, is_path
+from mcp_conformance.world.fitting import MAX_FITS, fitting, is_id_of, is_path
 from mcp_conformance.world.folder import PLACEHOLDER, Folder
 from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
@@ -389,4 +389,5 @@ def _speaks(member: Member, known: Known) -> bool:
     """Return whether a value is known rather than equal by chance, as small numbers are."""
     if isinstance(known.value, str) and len(known.value) > 2:
         return True
-    return any(words_of(key) == words_of(member.name) for key in known.keys)
+    name, keys = words_of(member.name), map(words_of, known.keys)
+    return any(key == name or is_id_of(key, name) or is_id_of(name, key) for key in keys)

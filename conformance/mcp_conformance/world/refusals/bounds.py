@@ -51,7 +51,8 @@ POSITIVE = re.compile(r"\bpositive\b", re.IGNORECASE)
 NOT_NEGATIVE = re.compile(r"\bnon-?negative\b|\b(?:not|cannot|can't) be negative\b", re.IGNORECASE)
 NOT_EMPTY = any_of(r"\bnon-?empty\b", r"\b(?:not|cannot|can't) be empty\b", r"\bat least one\b|\bis empty\b")
 DEMANDS = re.compile(
-    r"\b(?:invalid|must|should|expected|expects?|not (?:a )?valid|use|format|only|malformed|required)\b",
+    r"\b(?:invalid|must|should|expected|expects?|not (?:a )?valid|not an?|use|format|only|malformed|required"
+    r"|written?|write)\b",
     re.IGNORECASE,
 )
 

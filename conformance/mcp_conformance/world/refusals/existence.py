@@ -15,7 +15,8 @@ MISSING = any_of(
     r"\bnot found\b|\bcould(?: not|n't) (?:be )?(?:find|found)\b|\bcan(?:not|'t) find\b",
     r"\bno such\b|\bno [\w ]{1,30} (?:found|named|with|matching)\b|\bhas no [\w ]{1,40}['\"`]",
     r"\b(?:has|have|holds?|contains?|are) no [A-Za-z]",
-    rf"\bno [\w ]{{1,30}} {READY}\b",
+    rf"\bno [\w ]{{1,30}} {READY}\b|\bthere (?:is|are) no\b",
+    r"\b(?:is|are)(?: not|n't) (?:registered|known|defined)\b",
     r"\bunknown [\w ]{1,20}(?:: ?\S| ?['\"`])|\bis not in\b|\bENOENT\b|\bmalformed object\b",
 )
 WANTED = re.compile(
