@@ -45,6 +45,9 @@ TOGETHER = (
     "Let no call wait for another one in flight: look for a lock, a pool of workers or of connections that "
     "they share, or run them one after the other."
 )
+EMPTY_ANSWERS = (
+    "Answer each method with its own result, and an unknown one with error -32601: {} is for a ping."
+)
 ENDS = (
     "Catch what handling a request raises, and answer with an error; let nothing that it calls exit, abort "
     "or panic."

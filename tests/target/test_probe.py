@@ -3,12 +3,13 @@
 import pytest
 
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
+from mcp_conformance.remedies import EMPTY_ANSWERS
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance_fixtures.mutants import method, params, refused
-from mcp_conformance_fixtures.reference import SILENCE
+from mcp_conformance_fixtures.reference import SILENCE, Reference
 from mcp_conformance_fixtures.reference_http import PATH, HttpReference, Refused
 from support.http_in_thread import served
 from support.in_memory import MemorySettings, VirtualClock, mutated
@@ -89,6 +90,56 @@ def test_an_error_that_speaks_of_the_request_or_comes_to_some_is_no_refusal_of_a
     settings = MemorySettings(("in-memory",), serve=mutated(some), clock=VirtualClock())
     (surface,) = probe_all(settings, (LATEST_HANDSHAKE,)).surfaces
     assert not surface.refuses_all
+
+
+@pytest.mark.parametrize("revision", [LATEST_HANDSHAKE, LATEST_MODERN])
+@pytest.mark.parametrize(("but", "is_found"), [((), True), (("resources/list",), False)])
+def test_a_server_that_answers_each_request_with_nothing_has_one_failure(revision, but, is_found):
+    def nothing(server, request, reply):
+        if reply and method(request) not in ("initialize", "server/discover", *but):
+            reply.pop("error", None)
+            reply["result"] = {}
+
+    settings = MemorySettings(("in-memory",), serve=mutated(nothing), clock=VirtualClock())
+    (surface,) = probe_all(settings, (revision,)).surfaces
+    assert (surface.refuses_all, surface.dead) == (is_found, is_found)
+    if is_found:
+        verdict = surface.failures[0].verdict
+        assert "result {} for each request: tools/list, prompts/list, resources/list and an" in str(verdict)
+        assert (surface.failures[0].requirement, verdict.fix) == ("tools.list.result-shape", EMPTY_ANSWERS)
+
+
+class Saying(Reference):
+    """A server that writes one and the same line for each that it reads."""
+
+    def __init__(self, out, said):
+        super().__init__(None, out)
+        self.out, self.said = out, said
+
+    def take(self, line):
+        """Write the line."""
+        self.out.write(f"{self.said}\n".encode())
+
+
+MESSAGE = '{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}'
+
+
+@pytest.mark.parametrize(
+    ("line", "is_mute"),
+    [("[]", True), ("{}", True), ("3", True), ('"x"', True), ("hello", True), (MESSAGE, False)],
+)
+def test_json_that_is_no_message_is_no_start(line, is_mute):
+    """The exit status of such a run is 6, as if the server had written nothing."""
+    settings = MemorySettings(
+        ("in-memory",),
+        serve=lambda out, _: Saying(out, line),
+        clock=VirtualClock(),
+        timeout=1.0,
+        start_timeout=1.0,
+    )
+    (surface,) = probe_all(settings, (LATEST_HANDSHAKE,)).surfaces
+    assert surface.never_opened == is_mute
+    assert ("is not JSON-RPC" in surface.failures[0].reason) == is_mute
 
 
 class OnlyByName(HttpReference):

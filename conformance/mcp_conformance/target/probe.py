@@ -14,8 +14,9 @@ from mcp_conformance.client.refusals import CLIENT_NEEDED_CODES, unreached
 from mcp_conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unanswered
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol import revisions
-from mcp_conformance.protocol.jsonrpc import Line, compact_size, show, torn
+from mcp_conformance.protocol.jsonrpc import Kind, Line, compact_size, kind, show, torn
 from mcp_conformance.protocol.methods import LISTED, LISTS, NO_SUCH_METHOD
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.value import Value
@@ -161,7 +162,8 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
         requirement = "stdio.no-embedded-newline"
         reason = f"the server never answered {method} on one line: it wrote a message of several lines"
     elif opening.fault is not None:
-        noise = "; what it wrote to stdout is not JSON-RPC" if session.received.non_json() else ""
+        is_noisy = settings.http is None and not all(map(_has_message, session.received.kept_lines))
+        noise = "; what it wrote to stdout is not JSON-RPC" if is_noisy else ""
         where = f"{_advice(settings, opening.fault)}{_confinement(settings, session)}"
         reason = f"the server never answered {method}: {opening.fault}{noise}{where}"
     elif opening.value is None:
@@ -183,9 +185,12 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
 
 def _has_spoken(session: Session) -> bool:
     """Return whether a server wrote a message in answer to its opening; what floods stdout is none."""
-    return not session.inbox.is_flooded and len(session.received.kept_lines) > len(
-        session.received.non_json()
-    )
+    return not session.inbox.is_flooded and any(map(_has_message, session.received.kept_lines))
+
+
+def _has_message(line: Line) -> bool:
+    """Return whether a line is a message, or an array with one; other JSON is no more than noise."""
+    return any(kind(part) is not Kind.OTHER for part in line.parts())
 
 
 def _locked(http: HttpServer, opening: Reply, rule: str) -> ProbeFailure:
@@ -269,7 +274,7 @@ def _is_unknown_session(session: Session, refusal: Reply) -> bool:
 
 
 def _refusal_of_all(session: Session, listing: Listing) -> ProbeFailure | None:
-    """Return the failure of a server that refuses each request after the opening in the same words.
+    """Return the failure of a server that refuses each request after the opening in the same words, or none.
 
     Errors of `OF_REQUEST`, or for want of a network, do not count.
     """
@@ -277,6 +282,8 @@ def _refusal_of_all(session: Session, listing: Listing) -> ProbeFailure | None:
     if not lists or session.closed or len(listing.replies) > 1:
         return None
     first = listing.replies[0] if listing.replies else session.request(lists[0])
+    if _is_empty(first):
+        return _empty_answers(session, lists, first)
     if first.error is None or first.code in OF_REQUEST or unreached(first):
         return None
     others = [session.request(method) for method in (*lists, NO_SUCH_METHOD) if method != first.method]
@@ -291,6 +298,30 @@ def _refusal_of_all(session: Session, listing: Listing) -> ProbeFailure | None:
         rule, fix = "http.session.any-connection", ""
         expected = "later requests to find the session that initialize assigned"
     return ProbeFailure(REFUSING, rule, reason, first.lines, expected=expected, fix=fix, is_fatal=True)
+
+
+def _empty_answers(session: Session, lists: Sequence[str], first: Reply) -> ProbeFailure | None:
+    """Return the failure of a server that answers each request with nothing, one of an unknown method too."""
+    others = (session.request(method) for method in (*lists, NO_SUCH_METHOD) if method != first.method)
+    if not all(map(_is_empty, others)):
+        return None
+    reason = f"{first} for each request: {', '.join(lists)} and an unknown method"
+    return ProbeFailure(
+        REFUSING,
+        f"{first.method.replace('/', '.')}.result-shape",
+        reason,
+        first.lines,
+        expected="the list that was requested, and an error for an unknown method",
+        fix=remedies.EMPTY_ANSWERS,
+        is_fatal=True,
+        defect=Defect.NEVER_WORKS,
+    )
+
+
+def _is_empty(reply: Reply) -> bool:
+    """Return whether the answer to a request is a result that says nothing."""
+    value = reply.value
+    return value is not None and value.is_a(dict) and value.json.keys() <= {"_meta", "resultType"}
 
 
 def _without_method(reply: Reply) -> tuple[Any, str]:
