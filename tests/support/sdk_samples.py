@@ -89,6 +89,7 @@ ZOD = [finding(CALL, error(-32603, ISSUES))]
 UNEXPLAINED = [finding(CALL, error(-32603, "An error occurred."))]
 ANOTHER = [finding(CALL, error(-32601, "tools/call"))]
 NOT_JSON = [finding(notification("a"), error(-32602, PYDANTIC, id="server-error"))]
+UNREAD = [finding(CALL, error(0, "handling 'tools/call': unmarshaling \"{}\" into a *mcp.A: no"))]
 AS_TEXT = [blocked(CALL, Unanswered(0.0, instead="HTTP 400 Bad Request with a body", status=400))]
 ENDED = [finding("not a message", fault=Closed(1))]
 DEEP = request("ping", a=json.loads("[" * 150 + "]" * 150))
@@ -142,7 +143,7 @@ SAMPLES = {
     "completion.unknown-prompt-code": {PY1: NO_VALUES, PY2: NO_VALUES},
     "completion.unknown-ref-type": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED},
     "errors.internal-error-code": for_all((PY1, PY2), [finding(PROMPT, error(0, "no"))]),
-    "errors.invalid-params-code": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER},
+    "errors.invalid-params-code": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER, GO: UNREAD},
     "errors.invalid-request-code": {PY1: NOT_JSON, PY2: NOT_JSON},
     "errors.message-concise": {
         PY1: NOT_JSON,
@@ -151,7 +152,11 @@ SAMPLES = {
         TS2: [finding(CALL, error(-32602, f"Invalid tools/call request: {ISSUES}"))],
         GO: [finding(CALL, error(-32602, "handling 'tools/call': invalid params: unmarshaling \"{}\""))],
     },
-    "errors.method-not-found-code": {PY1: [finding(UNKNOWN, INVALID_REQUEST)], GO: AS_TEXT},
+    "errors.method-not-found-code": {
+        PY1: [finding(UNKNOWN, INVALID_REQUEST)],
+        GO: [*AS_TEXT, finding(UNKNOWN, error(0, 'JSON RPC not handled: "a" unsupported'))],
+    },
+    "errors.undeclared-feature": {GO: [finding(PROMPT, error(-32602, 'unknown prompt "nothing"'))]},
     "http.post.accept-any": for_all((PY1, TS1, TS2, RUST), [over_http(request("ping"), 406)]),
     "http.post.accept-listed": {TS2: [over_http(request("ping"), 200, result())]},
     "http.post.accept-syntax": for_all((PY1, PY2, TS1, TS2, RUST), [over_http(request("ping"), 406)]),
@@ -207,13 +212,14 @@ SAMPLES = {
         TS1: ZOD,
         TS2: ZOD,
         CSHARP: [*UNEXPLAINED, finding(request("logging/setLevel", level=3), result())],
-        GO: [finding(request("logging/setLevel", level="loud"), result())],
+        GO: [finding(request("logging/setLevel", level="loud"), result()), *UNREAD],
     },
     "pagination.cursor-same-operation": {GO: CURSOR},
     "pagination.cursor-type": {
         TS1: ZOD,
         TS2: ZOD,
         CSHARP: UNEXPLAINED,
+        GO: UNREAD,
         RUST: [finding(request("tools/list", cursor=5), result(tools=[]))],
     },
     "pagination.invalid-cursor-code": for_all((PY1, PY2, TS1, TS2, CSHARP, KOTLIN, RUST), CURSOR),
@@ -292,7 +298,7 @@ SAMPLES = {
     "tools.call.malformed-request-code": {
         TS1: ZOD,
         CSHARP: UNEXPLAINED,
-        GO: [*AS_TEXT, finding(CALL, error(-32600, 'invalid request: missing required "params"'))],
+        GO: [*AS_TEXT, *UNREAD, finding(CALL, error(-32600, 'invalid request: missing required "params"'))],
         RUST: ANOTHER,
     },
     "tools.call.schema-honest": {PY1: [tool_error(UNEXPECTED)]},

@@ -76,6 +76,12 @@ def _for(
     return tuple(Fact(rule, sdk, shown, apart, (issues or {}).get(sdk, "")) for sdk in sdks)
 
 
+def _before_1_7(rule: str) -> tuple[Fact, ...]:
+    """Return the row for params that the Go SDK refused with the code 0, as read in 1.4.1 and 1.6.0."""
+    return (Fact(rule, Sdk.GO, p.fails_beginning(0, "unmarshaling "), NO_HANDLER, until="1.7.0"),)
+
+
+NOT_HANDLED = p.fails_beginning(0, "JSON RPC not handled: ")
 PY1, PY2, TS1, TS2 = *PYTHON, *TYPESCRIPT
 GO, RUST, CSHARP, KOTLIN = Sdk.GO, Sdk.RUST, Sdk.CSHARP, Sdk.KOTLIN
 
@@ -151,6 +157,9 @@ FACTS: tuple[Fact, ...] = (
         *(NO_HANDLER, PY_METHOD),
     ),
     Fact("errors.method-not-found-code", GO, p.refused_without_json, PROXY, GO_TEXT),
+    Fact("errors.method-not-found-code", GO, NOT_HANDLED, NO_HANDLER, until="1.7.0"),
+    *_before_1_7("errors.invalid-params-code"),
+    Fact("errors.undeclared-feature", GO, p.fails_beginning(p.INVALID_PARAMS, "unknown prompt "), NO_HANDLER),
     *_for((PY1, TS1, TS2, RUST), "http.post.accept-any", p.has_status(406), PROXY, {PY1: PY_ACCEPT}),
     Fact("http.post.accept-listed", TS2, p.has_status(200), PROXY),
     *_for((*PYTHON, *TYPESCRIPT, RUST), "http.post.accept-syntax", p.has_status(406), PROXY),
@@ -211,9 +220,11 @@ FACTS: tuple[Fact, ...] = (
     Fact("logging.set-level.invalid-code", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("logging.set-level.invalid-code", CSHARP, p.empty_result_for_number, NO_HANDLER),
     Fact("logging.set-level.invalid-code", GO, p.empty_result, NO_HANDLER, GO_LEVEL),
+    *_before_1_7("logging.set-level.invalid-code"),
     Fact("pagination.cursor-same-operation", GO, p.result_for_cursor, NO_HANDLER),
     *_for(TYPESCRIPT, "pagination.cursor-type", p.zod_error, OWN_WORDS, PARAMS),
     Fact("pagination.cursor-type", CSHARP, UNEXPLAINED, OWN_WORDS),
+    *_before_1_7("pagination.cursor-type"),
     Fact("pagination.cursor-type", RUST, p.result_for_wrong_cursor, NO_HANDLER),
     *_for(
         (*PYTHON, *TYPESCRIPT, CSHARP, KOTLIN, RUST),
@@ -335,6 +346,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("tools.call.malformed-request-code", TS1, p.zod_error, OWN_WORDS),
     Fact("tools.call.malformed-request-code", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("tools.call.malformed-request-code", GO, p.refused_without_json, PROXY, GO_TEXT),
+    *_before_1_7("tools.call.malformed-request-code"),
     Fact(
         *("tools.call.malformed-request-code", GO),
         p.fails_beginning(p.INVALID_REQUEST, "invalid request: missing required"),
