@@ -36,8 +36,9 @@ class ExercisedTool:
     ``calls`` are those with valid arguments, of which ``successes`` succeeded and got so many different
     ``answers``; ``origins`` are where the arguments of the successes came from.  ``why_not`` says why the
     tool was not there to be exercised; it is empty for one that counts.  The fuzzer left out ``left_out``
-    calls, as each would get the same refusal: about ``saved_seconds``.  ``kind`` is `TOOL`, or says what it
-    is instead.  ``lacks`` are the words by which it reaches no host, if no call succeeded for that reason.
+    calls, as each would get a refusal like another: about ``saved_seconds``.  ``kind`` is `TOOL`, or says
+    what it is instead.  ``lacks`` are the words by which it reaches no host, if no call succeeded for that
+    reason.
     """
 
     name: str

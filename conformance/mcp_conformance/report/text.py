@@ -302,16 +302,14 @@ def _names(tools: Iterable[ExercisedTool]) -> str:
 
 
 def _spared_lines(exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
-    """Yield which tools the fuzzer left alone, as they refuse all in the same words, and what that saved."""
+    """Yield which tools the fuzzer left alone, as they refuse all alike, and what that saved."""
     spared = {tool: one for tool, one in sorted(exercise.items()) if one.left_out}
     if spared:
         calls = sum(one.left_out for one in spared.values())
         seconds = sum(one.saved_seconds for one in spared.values())
         shown = first_names([named(one, 40) for one in spared])
         saved = f", an estimated {seconds:.1f} s" if seconds >= LEAST_SECONDS else ""
-        yield (
-            f"left alone, as every call got the same refusal: {shown}; {plural(calls, 'call')} fewer{saved}"
-        )
+        yield (f"left alone, as no call got a new refusal: {shown}; {plural(calls, 'call')} fewer{saved}")
 
 
 def _remedy(subject: Subject, failing: Mapping[str, Nearest | None]) -> str:

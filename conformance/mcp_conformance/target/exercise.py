@@ -37,7 +37,7 @@ class ToolExercise:
     no valid arguments.  ``made_up`` and
     ``known`` count the successes of each kind of answer (a digest of it), to arguments without a known value
     and to those with one.  ``origins_of`` are where the arguments of a kind came from.  ``left_out`` counts
-    the calls that the fuzzer did not make, as each would get the same refusal; ``saved_seconds`` is an
+    the calls that the fuzzer did not make, as each would get a refusal like another; ``saved_seconds`` is an
     estimate of what they would have taken.  ``complaint`` are the words by which it reaches no host, or what
     it tried to reach in a sandbox without one.  ``nearest`` is the call that came nearest to success while
     none succeeded.
