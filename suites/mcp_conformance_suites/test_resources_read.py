@@ -196,6 +196,7 @@ def test_an_unknown_resource_is_not_empty(server):
             raise Finding(
                 "an error, as empty contents mean that the resource exists", str(contents), contents.lines
             )
+        require_own_refusal(reply, server.resources())
 
 
 @pytest.mark.requirement("resources.read.not-found-data-uri")
@@ -258,6 +259,7 @@ def test_an_invalid_uri_is_never_read(server, malformed_session):
         read = [data_of(content) for content in contents_of(reply)]
         if read and (refuses_unknown or any(data in served for data in read if data)):
             raise Finding(f"an error, since {uri!r} is not a URI", str(reply), reply.lines)
+        require_own_refusal(reply, server.resources())
 
 
 @pytest.mark.requirement("resources.read.uri-required")

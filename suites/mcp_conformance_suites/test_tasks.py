@@ -22,6 +22,7 @@ from mcp_conformance.expect import (
 from mcp_conformance.protocol.jsonrpc import id_key
 from mcp_conformance.protocol.progress import progress_in
 from mcp_conformance.protocol.value import Value, members
+from mcp_conformance.scenarios.invalid_requests import require_known_method
 from mcp_conformance.scenarios.task_snapshots import (
     ENDED,
     STATUS,
@@ -101,7 +102,7 @@ def test_the_task_support_of_a_tool_is_a_known_one(server):
 def test_a_tool_that_requires_a_task_refuses_a_plain_call(server):
     tools = [tool for tool in task_tools(server) if tool.task_support == "required"]
     require_some(tools, skip="no tool requires tasks")
-    expect_refusals([server.call(tool).reply for tool in tools])
+    expect_refusals(server, [server.call(tool).reply for tool in tools])
 
 
 @pytest.mark.requirement("tasks.tool-forbidden")
@@ -111,7 +112,7 @@ def test_a_tool_that_forbids_tasks_refuses_one(server):
     silent = [call for call in calls if call.tool.definition.get("execution", "taskSupport") is None]
     explicit = [call for call in calls if call not in silent]
     calls = require_some(silent[:1] + explicit[:1], skip="every quick tool supports tasks")
-    expect_refusals([call_as_task(server, call) for call in calls])
+    expect_refusals(server, [call_as_task(server, call) for call in calls])
 
 
 @pytest.mark.requirement("tasks.tool-optional")
@@ -128,9 +129,9 @@ def test_a_tool_with_optional_tasks_works_both_ways(server):
     require_some(served, skip="no tool with optional tasks can be called in either way")
 
 
-def expect_refusals(replies):
+def expect_refusals(server, replies):
     for reply in replies:
-        if reply.code != -32601:
+        if require_known_method(server, reply).code != -32601:
             raise Finding("error -32601", str(reply), reply.lines)
 
 

@@ -13,6 +13,7 @@ from mcp_conformance.expect import (
     require_some,
     skip,
 )
+from mcp_conformance.scenarios.invalid_requests import require_known_method
 from mcp_conformance.scenarios.task_snapshots import ENDED, status_of, task_id
 from mcp_conformance.scenarios.tasks import (
     RELATED,
@@ -228,7 +229,7 @@ def require_cancelled(server):
 @pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_an_unknown_task_is_refused(server):
     for reply in unknown_task_requests(server):
-        expect_error(reply, -32602)
+        expect_error(require_known_method(server, reply), -32602)
 
 
 @pytest.mark.requirement("tasks.error-informative")

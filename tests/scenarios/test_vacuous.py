@@ -1,21 +1,31 @@
 """A check that saw nothing of its kind happen is skipped: a server that refuses everything passes little."""
 
+import json
+import math
 from functools import cache
 
 import pytest
 
 from mcp_conformance_fixtures.mutants import answered, method, params, refused
+from mcp_conformance_fixtures.reference import Reference
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
+from support.nightly import some_of
 
 REVISION = "2025-11-25"
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+KEPT = ("initialize", "server/discover", "ping", *LISTS)
 REFUSALS = {"initialize is required": -32600, "Invalid params": -32602, "Not found": -32602}
-CHAPTERS = ("tools.", "prompts.", "resources.", "completion.")
+CHAPTERS = ("tools.", "prompts.", "resources.", "completion.", "tasks.")
 VACUOUS = {
     "test_a_call_without_a_name_is_a_protocol_error",
     "test_a_call_without_a_name_has_the_code_of_invalid_params",
     "test_a_completion_that_fails_has_a_meaningful_code",
+    "test_an_invalid_uri_is_never_read",
+    "test_an_unknown_resource_is_not_empty",
+    "test_an_unknown_task_is_refused",
+    "test_a_tool_that_forbids_tasks_refuses_one",
+    "test_a_tool_that_requires_a_task_refuses_a_plain_call",
     "test_a_listed_tool_can_be_called",
     "test_a_prompt_that_fails_has_a_meaningful_code",
     "test_a_read_without_a_uri_is_refused",
@@ -55,13 +65,12 @@ OF_LISTED = {
 @cache
 def found(message):
     """Return what the checks of some chapters find in a server that lists, and refuses all else."""
-    kept = ("initialize", "ping", *LISTS)
 
     def refuses(server, request, reply):
         is_request = isinstance(request, dict) and "id" in request and method(request) is not None
         return (
             refused(request, REFUSALS[message], message)
-            if is_request and method(request) not in kept
+            if is_request and method(request) not in KEPT
             else None
         )
 
@@ -82,6 +91,35 @@ def test_one_refusal_of_everything_is_not_told_of_each_kind_of_request(message):
     assert told <= {
         "test_a_resource_that_cannot_be_read_is_an_internal_error"
     }  # -32600 fits no right request
+
+
+class Refusing(Reference):
+    """A server that lists, and carries out nothing else."""
+
+    def take(self, line):
+        """Refuse a request that is for no list; answer all else as the reference server does."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if isinstance(message, dict) and "id" in message and method(message) not in (None, *KEPT):
+            self.send(refused(message, -32602, "Invalid params"))
+        else:
+            super().take(line)
+
+
+@pytest.mark.parametrize("revision", some_of([REVISION, "2026-07-28"], math.inf))
+def test_no_check_at_all_passes_as_everything_is_refused(revision):
+    settings = settings_in_memory(lambda out, _: Refusing(out=out), timeout=5.0)
+    run = run_checks(settings, revision, tools=["add"])
+    assert run.passed & (VACUOUS | OF_CALLS | OF_LISTED) == set()
+
+
+def test_a_resource_that_is_unknown_among_refused_ones_is_not_judged():
+    settings = settings_in_memory(lambda out, _: Refusing(out=out), timeout=5.0)
+    rule = "resources.read.not-found-not-empty"
+    run = run_checks(settings, "2026-07-28", lambda check: rule in check.ids, is_whole=False)
+    assert (run.passed, run.verdicts) == (set(), [])
 
 
 FAILED = {"content": [{"type": "text", "text": "It did not work."}], "isError": True}

@@ -120,6 +120,16 @@ def require_own_refusal(reply: Reply, right: Iterable[Reply]) -> Reply:
     return reply
 
 
+def require_known_method(server: Server, reply: Reply) -> Reply:
+    """Return the reply to a wrong request; skip the check if an unknown method is refused in the same words.
+
+    Words that say that there is no such method are no such reason.
+    """
+    if reply.code == UNKNOWN_METHOD:
+        return reply
+    return require_own_refusal(reply, [call_unknown_method(server)])
+
+
 def expect_removed(server: Server, reply: Reply) -> None:
     """Expect that a removed method is unknown; skip if it gets the wrong code of any unknown method."""
     is_usual = reply.error is not None and reply.code == call_unknown_method(server).code
