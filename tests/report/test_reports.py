@@ -25,6 +25,7 @@ from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats import markdown as markdown_format
 from mcp_conformance.report.formats.json import BadReport
 from mcp_conformance.report.formats.page import ASSETS, hues
+from mcp_conformance.report.hosts import AskedHost
 from mcp_conformance.report.model import OfferedTool
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.target.settings import Settings
@@ -193,8 +194,18 @@ def test_json_survives_writing_and_reading():
         assert is_read_back(report, json_format.read(json_format.render(report)))
 
 
+ASKED = AskedHost("call", "search", "https://api.example.com", "GET", "/v1/search?q")
+
+
 @pytest.mark.parametrize(
-    "report", [REPORT, GOOD, replace(GOOD, ended="x"), replace(GOOD, results=(), revisions=())]
+    "report",
+    [
+        REPORT,
+        GOOD,
+        replace(GOOD, hosts=(ASKED,)),
+        replace(GOOD, ended="x"),
+        replace(GOOD, results=(), revisions=()),
+    ],
 )
 def test_json_conforms_to_its_schema(report):
     checker = jsonschema.Draft202012Validator(SCHEMA)
@@ -206,7 +217,9 @@ def test_schema_describes_all_members():
     described = SCHEMA["$defs"]["result"]["properties"]
     assert set(described) == {*json_format.FACTS, *json_format.EVIDENCE}
     assert SCHEMA["$defs"]["outcome"]["enum"] == list(Outcome)
-    assert set(SCHEMA["properties"]) == set(json.loads(json_format.render(REPORT)))
+    whole = json.loads(json_format.render(replace(REPORT, hosts=(ASKED,))))
+    assert set(SCHEMA["properties"]) == set(whole)
+    assert set(SCHEMA["properties"]["hosts"]["items"]["properties"]) == set(whole["hosts"][0])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from mcp_conformance.backend.sickness import ELSEWHERE
@@ -13,6 +15,7 @@ WORD = re.compile(r"(?:v\d{1,2}|[A-Za-z][A-Za-z_.-]{0,23})")
 VALUE = "{}"
 """What stands for a part of a path that may be a value."""
 MAX_SHOWN = 80
+AT_START, IN_LISTS, IN_CALL = "start", "lists", "call"
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,29 @@ class Contact:
         """The scheme and the host, as a URL has them."""
         scheme, usual = ("https", 443) if self.is_encrypted else ("http", 80)
         return f"{scheme}://{self.host}" + ("" if self.port == usual else f":{self.port}")
+
+
+class HostUse(NamedTuple):
+    """A request that a server made, as a report has it.
+
+    ``when`` is `AT_START`, `IN_LISTS` or `IN_CALL`, then of the ``tool``; ``host`` is the beginning of a URL.
+    Without a method the server broke TLS off: the ``refusal`` says why.
+    """
+
+    when: str
+    tool: str
+    host: str
+    method: str = ""
+    path: str = ""
+    sent: int = 0
+    refusal: str = ""
+
+    @classmethod
+    def of(cls, contact: Contact, when: str, tool: str = "", values: Collection[str] = ()) -> HostUse:
+        """Return the use that a contact makes; ``values`` of the call are left out of its path."""
+        place, query, names = contact.path.partition("?")
+        path = "/".join(VALUE if part in values else part for part in place.split("/")) + query + names
+        return cls(when, tool, contact.where, contact.method, path, contact.sent, contact.refusal)
 
 
 def shape(target: str) -> str:

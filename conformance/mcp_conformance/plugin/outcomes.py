@@ -32,6 +32,7 @@ from mcp_conformance.report.build import (
     tools_not_called,
 )
 from mcp_conformance.report.exit_status import MACHINE, NOT_STARTED
+from mcp_conformance.report.hosts import asked_hosts, host_lines
 from mcp_conformance.report.model import SDK_FINDING, Result, plural
 from mcp_conformance.report.text import (
     WIDTH,
@@ -403,6 +404,7 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
         phases=run_state(config).phases.figures,
         exercise=exercise_of(config),
         lacking=lacking(config),
+        hosts=run_state(config).counts.hosts,
         is_partial=not ran_all(config),
     )
 
@@ -467,7 +469,7 @@ def notices(config: pytest.Config) -> list[str]:
     if settings.sandbox is not None:
         lines.insert(0, f"sandbox: {settings.sandbox.describe(listens=settings.http is not None)}")
     if settings.backend is not None:
-        lines.insert(0, f"backend: {settings.backend.describe()}")
+        lines[:0] = [f"backend: {settings.backend.describe()}", *host_lines(asked_hosts(counts.hosts))]
     if outlived := counts.outlived:
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
     if settings.throwaway is not None and (gone := settings.throwaway.restored):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from typing import Any, Self
 
+from mcp_conformance.backend.contact import HostUse
 from mcp_conformance.target.budgets import CallCost
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.server import Server
@@ -25,7 +26,7 @@ class RunCounts:
     revision, ``costs`` are those of the calls, ``judged`` the figures that checks of budgets have
     measured.  ``outlived`` counts the processes that have outlived the server.  ``rate`` is the number of
     requests a second to which a server over HTTP has slowed us down, 0 if it did not; ``asked`` is the
-    longest wait that it asked for, in seconds.
+    longest wait that it asked for, in seconds.  ``hosts`` counts what the server asks of other hosts.
     """
 
     starts: Pairs = field(default_factory=Counter)
@@ -37,6 +38,7 @@ class RunCounts:
     fetched: Exercise = field(default_factory=Exercise)
     rate: float = 0.0
     asked: float = 0.0
+    hosts: Counter[HostUse] = field(default_factory=Counter)
 
     def add_server(self, server: Server) -> None:
         """Add what the server in one revision has done."""
@@ -47,6 +49,7 @@ class RunCounts:
             self.starts[revision, purpose] += number
         self.exercise.add(server.tool_calls.exercise)
         self.fetched.add(server.fetches.exercise)
+        self.hosts.update(server.hosts)
         for session in server.sessions.every:
             numbers["sent", revision] += session.sent
             numbers["dropped", ""] += session.lines.dropped
@@ -76,6 +79,7 @@ class RunCounts:
         self.fetched.add(other.fetched)
         self.rate += other.rate  # each worker gets its share of what the server allows
         self.asked = max(self.asked, other.asked)
+        self.hosts |= other.hosts  # each worker that looked has seen the same
 
     def as_data(self) -> dict[str, Any]:
         """Return the counts as an xdist worker can send them."""
@@ -89,6 +93,7 @@ class RunCounts:
             "fetched": self.fetched.as_data(),
             "rate": self.rate,
             "asked": self.asked,
+            "hosts": [(*use, number) for use, number in self.hosts.items()],
         }
 
     @classmethod
@@ -104,6 +109,7 @@ class RunCounts:
             Exercise.from_data(data.get("fetched", {})),
             data.get("rate", 0.0),
             data.get("asked", 0.0),
+            Counter({HostUse(*use): number for *use, number in data.get("hosts", ())}),
         )
 
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from mcp_conformance.backend.contact import HostUse
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.outcome import Defect, Listed, Outcome
 from mcp_conformance.project.version import tool_version
@@ -20,6 +21,7 @@ from mcp_conformance.protocol.jsonrpc import Kind, Line, kind, show, strict
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.report.exercise import ExercisedTool
+from mcp_conformance.report.hosts import asked_hosts
 from mcp_conformance.report.model import (
     DEAD,
     REFUSED,
@@ -203,8 +205,8 @@ class RunFacts:
     ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
     baseline.  ``sent`` counts the lines that were sent in each revision, ``not_applicable`` the checks that
     do not apply by the reason.  ``measured`` has the figures of each revision in bytes and seconds.
-    ``processes``, ``starts``, ``sessions``, ``phases``, ``exercise`` and ``lacking`` are those of a `Report`,
-    which ``is_partial`` if only some checks were to run.
+    ``processes``, ``starts``, ``sessions``, ``phases``, ``exercise``, ``lacking`` and ``hosts`` are those of
+    a `Report`, which ``is_partial`` if only some checks were to run.
     """
 
     started: datetime
@@ -222,6 +224,7 @@ class RunFacts:
     exercise: tuple[ExercisedTool, ...] = ()
     lacking: str = ""
     is_partial: bool = False
+    hosts: Mapping[HostUse, int] = field(default_factory=dict)
 
 
 def build_report(
@@ -264,6 +267,7 @@ def build_report(
         exercise=facts.exercise,
         lacking=facts.lacking,
         is_partial=facts.is_partial,
+        hosts=asked_hosts(facts.hosts),
     )
     return redact(report)
 

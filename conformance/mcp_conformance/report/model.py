@@ -12,6 +12,7 @@ from mcp_conformance.outcome import COUNTED, FAILING, FINDINGS, Defect, Outcome,
 from mcp_conformance.project.version import rule_page
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool
+from mcp_conformance.report.hosts import AskedHost
 from mcp_conformance.requirements.catalogue import Requirement, families
 from mcp_conformance.requirements.checks import LAST
 from mcp_conformance.verdicts import NORMATIVE, Cause
@@ -192,7 +193,8 @@ class Report:
     the seconds of each phase of the run, and those of them that it waited for the server.  ``never_opened``
     says that the server ended, or was silent, in each revision.  ``exercise`` has what was exercised of each
     tool; ``lacking`` says that the user requires more, and is empty if it is enough.  ``is_partial`` says
-    that only some checks were to run, so that the verdict says nothing about that.
+    that only some checks were to run, so that the verdict says nothing about that.  ``hosts`` has what the
+    server asks of other hosts, if that was looked at (``--backend``).
     """
 
     tool_version: str
@@ -221,6 +223,7 @@ class Report:
     exercise: tuple[ExercisedTool, ...] = ()
     lacking: str = ""
     is_partial: bool = False
+    hosts: tuple[AskedHost, ...] = ()
 
     @cached_property
     def counts(self) -> Mapping[Outcome, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from mcp_conformance.backend.contact import Contact
+from mcp_conformance.backend.contact import AT_START, IN_CALL, IN_LISTS, Contact, HostUse
 from mcp_conformance.backend.sickness import WELL, Sickness
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.reply import Closed, Reply
@@ -97,6 +97,14 @@ class Inventory:
     def judged(self) -> tuple[Treatment, ...]:
         """The calls of tools that need the API."""
         return tuple(one for one in self.calls if one.tool in self.waiting)
+
+    def uses(self) -> Iterator[HostUse]:
+        """Yield what was asked of which host, for a report."""
+        yield from (HostUse.of(one, AT_START) for one in self.start)
+        yield from (HostUse.of(one, IN_LISTS) for one in self.lists)
+        for treatment in self.calls:
+            given = {one for one in treatment.call.arguments.values() if isinstance(one, str) and one}
+            yield from (HostUse.of(one, IN_CALL, treatment.tool, given) for one in treatment.contacts)
 
     @property
     def contacts(self) -> tuple[Contact, ...]:
@@ -201,7 +209,9 @@ def inventory(server: Server) -> Inventory:
                 is_over = server.settings.is_gentle and server.clock.monotonic() - begun > KIND_SECONDS
                 if one.contacts and not is_over:
                     betrayed.append(room.treat(one.call, WELL))
-    return Inventory(start, lists, tuple(one for one, _ in held), waiting, tuple(betrayed))
+    found = Inventory(start, lists, tuple(one for one, _ in held), waiting, tuple(betrayed))
+    server.hosts.update(found.uses())
+    return found
 
 
 def needed(treatment: Treatment) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from mcp_conformance.backend.contact import HostUse
 from mcp_conformance.client.handlers import DECLINING
 from mcp_conformance.client.listing import Listing
 from mcp_conformance.client.reply import Reply
@@ -94,7 +96,8 @@ class Server:
     Its parts own its state: ``processes``, ``sessions``, ``lists``, ``arguments``, ``tool_calls`` and
     ``fetches``; ``reported`` and ``causes`` let each verdict be reported once; ``fuzzing`` is what the fuzzer
     has seen, ``reproducer`` has the budget of all reductions, ``run`` is what the servers of all revisions
-    share.  ``records`` are those of the scenarios, ``judged_figures`` those that checks of budgets measured.
+    share.  ``records`` are those of the scenarios, ``judged_figures`` those that checks of budgets measured,
+    ``hosts`` counts what it asks other hosts, if that was looked at.
     """
 
     def __init__(
@@ -124,6 +127,7 @@ class Server:
         self.reproducer = Reproducer(QUICK if settings.is_gentle else THOROUGH, settings.clock)
         self.records: Records = {}
         self.judged_figures: dict[str, float] = {}
+        self.hosts: Counter[HostUse] = Counter()
         self._note_opening(surface)
 
     @classmethod

@@ -64,6 +64,7 @@ def _head(report: Report) -> dict[str, Any]:
         "notices": report.notices,
         "outdated": report.outdated,
         "exercise": exercise_members(report),
+        **({"hosts": [vars(one) for one in report.hosts]} if report.hosts else {}),
         "deviations": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.deviations.items()],
         "matrix": report.matrix,
         "rules": _rules(report.results),

@@ -1,0 +1,75 @@
+"""What a server asks of other hosts, and when, as a report has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from mcp_conformance.backend.contact import AT_START, IN_LISTS, HostUse
+from mcp_conformance.protocol.text import named
+
+MAX_HOSTS, MAX_REQUESTS, MAX_TOOLS = 20, 3, 3
+"""How many hosts, and of each how many requests and tools, the lines name."""
+WHEN = {AT_START: "at the start", IN_LISTS: "while the tools are listed"}
+ORDER = tuple(WHEN)
+
+
+@dataclass(frozen=True)
+class AskedHost:
+    """A request to a host, and how often it was made in one call, or before any.
+
+    ``when`` is start, lists or call, then of the ``tool``.  The ``path`` is without its values, ``sent`` is
+    the size of the body in bytes.  Without a ``method`` the server broke TLS off, as ``refusal`` says.
+    """
+
+    when: str
+    tool: str
+    host: str
+    method: str = ""
+    path: str = ""
+    sent: int = 0
+    refusal: str = ""
+    times: int = 1
+
+    @property
+    def request(self) -> str:
+        """The method and the path."""
+        return f"{self.method} {self.path}" if self.method else self.refusal
+
+
+def asked_hosts(uses: Mapping[HostUse, int]) -> tuple[AskedHost, ...]:
+    """Return the requests: those at the start first, then while the tools were listed, then by tool."""
+    places = {when: place for place, when in enumerate(ORDER)}
+    found = sorted(uses.items(), key=lambda one: (places.get(one[0].when, len(places)), one[0]))
+    return tuple(AskedHost(*use, times=times) for use, times in found)
+
+
+def host_lines(hosts: Iterable[AskedHost]) -> Iterator[str]:
+    """Yield a line for each host: when it is asked, and what."""
+    grouped: dict[str, list[AskedHost]] = {}
+    for one in hosts:
+        grouped.setdefault(one.host, []).append(one)
+    for host, some in list(grouped.items())[:MAX_HOSTS]:
+        if asked := [one for one in some if one.method]:
+            requests = _first(dict.fromkeys(named(one.request, 90) for one in asked), MAX_REQUESTS)
+            yield f"asks {named(host)} {_when(asked)}: {requests}"
+        if refusals := [one for one in some if not one.method]:
+            yield (
+                f"{named(host)} could not be judged: the server breaks TLS off {_when(refusals)} "
+                f"({refusals[0].refusal}), as it trusts none but authorities of its own"
+            )
+    if len(grouped) > MAX_HOSTS:
+        yield f"asks {len(grouped) - MAX_HOSTS} more hosts"
+
+
+def _when(some: Iterable[AskedHost]) -> str:
+    """Return when these requests are made, in words."""
+    tools = dict.fromkeys(named(one.tool, 40) for one in some if one.tool)
+    words = [text for when, text in WHEN.items() if any(one.when == when for one in some)]
+    return " and ".join([*words, *([f"in calls of {_first(tools, MAX_TOOLS)}"] if tools else [])])
+
+
+def _first(words: Iterable[str], most: int) -> str:
+    listed = list(words)
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return f"{', '.join(listed[:most])}{more}"
