@@ -128,3 +128,22 @@ def test_a_run_reports_every_tool_as_exercised(tmp_path, state):
     run = run_suite(server, "--call", "all", "--report", str(report), "--require-exercised", "100%")
     exercise = json.loads(report.read_text(encoding="utf-8"))["exercise"]
     assert (run.exit, exercise["exercised"], exercise["callable"]) == (0, len(TOOLS), len(TOOLS)), run.output
+
+
+def calls_of(seed):
+    """Return the calls of a run that explores all tools and fuzzes one, with a placeholder for its folder."""
+    with furnished() as throwaway:
+        seen = Seen()
+        bench = bench_on(throwaway, seed, examples=2, seen=seen)
+        bench.server.calls()
+        fuzzing = [check for check in checks_of(REVISION) if check.source.fuzzes and check.source.per_tool]
+        bench.run_all(fuzzing, {"get_note"})
+        bench.server.close()
+        lines = [line.replace(str(throwaway.root).encode(), b"{folder}") for line in seen.lines]
+        return [line for line in lines if b'"tools/call"' in line]
+
+
+def test_the_same_seed_and_the_same_answers_make_the_same_calls():
+    first = calls_of(1)
+    assert first == calls_of(1)
+    assert len(first) > 100
