@@ -125,7 +125,7 @@ class Backend:
 
     # The servers ---------------------------------------------------------------------------------
 
-    def around(self, confined: Confined, own: Mapping[str, str]) -> Confined:
+    def around(self, confined: Confined, own: Mapping[str, str], *, is_sandboxed: bool = False) -> Confined:
         """Return the command that starts a server in a network where each host is this one.
 
         ``own`` are the variables that the user gives it.
@@ -138,7 +138,7 @@ class Backend:
             ours, self._names, self._serve, resolves=sickness.resolves, listens=sickness.listens
         )
         self._networks.add(network)
-        place = Place(theirs.fileno(), tap.fileno(), self._home.files)
+        place = Place(theirs.fileno(), tap.fileno(), self._home.files, is_sandboxed=is_sandboxed)
 
         def close() -> None:
             for one in (theirs, tap):

@@ -36,7 +36,8 @@ def main(words: Sequence[str]) -> None:
         network.hand_over_packets(place.tap)
         with ExitStack() as opened:
             network.hand_over(place.channel, [opened.enter_context(one) for one in listeners()])
-        limits.drop_privileges()
+        if not place.is_sandboxed:
+            limits.drop_privileges()
         for name in RESTORED:
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         os.execvp(command[0], command)  # noqa: S606

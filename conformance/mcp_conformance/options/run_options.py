@@ -23,7 +23,7 @@ from mcp_conformance.report.baseline import Baseline
 from mcp_conformance.report.exercise import RequiredExercise
 from mcp_conformance.report.model import Report
 from mcp_conformance.sandbox.policy import Unavailable
-from mcp_conformance.sandbox.sandbox import LANDLOCK, NONE, Choice, Sandbox
+from mcp_conformance.sandbox.sandbox import LANDLOCK, NAMESPACES, NONE, Choice, Sandbox
 from mcp_conformance.target.contract import FILE, Contract
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.credentials import HIDDEN, redacted
@@ -258,8 +258,8 @@ def backend(chosen: Chosen, http: HttpServer | None, confinement: Sandbox | None
     if http is not None:
         reason = "it needs a server over stdio" if http.command else "it is for a command, not for a URL"
         raise chosen.error("backend", reason)
-    if confinement is not None and confinement.kind != LANDLOCK:
-        raise chosen.error("backend", f"of the sandboxes it works with landlock, not with {confinement.kind}")
+    if confinement is not None and confinement.kind not in (NAMESPACES, LANDLOCK):
+        raise chosen.error("backend", f"it works with namespaces and landlock, not with {confinement.kind}")
     from mcp_conformance.backend.choice import backend  # noqa: PLC0415
 
     try:

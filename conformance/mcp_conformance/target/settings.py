@@ -283,5 +283,5 @@ class Settings:
             confined = sandbox.confined(start)
         if self.backend is not None:
             plain = Confined((*self.launcher, *command), environment)
-            confined = self.backend.around(confined or plain, own)
+            confined = self.backend.around(confined or plain, own, is_sandboxed=sandbox is not None)
         return confined
