@@ -14,7 +14,7 @@ from mcp_conformance.sandbox.confined import Start
 from mcp_conformance.sandbox.landlock import TCP_ABI
 from mcp_conformance.sandbox.policy import MAX_MEMORY_BYTES, Unavailable
 from mcp_conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, NAMESPACES, Choice
-from mcp_conformance.sandbox.sockets import is_known_machine
+from mcp_conformance.sandbox.system_calls import is_known_machine
 
 TRIES = """
 import json, os, signal, socket, sys

@@ -31,11 +31,15 @@ def why_not() -> str:
     return "" if tried.returncode == 0 else tried.stderr.strip().partition("\n")[0] or "it does not start"
 
 
-def wrapped(command: Sequence[str], policy: Policy) -> tuple[str, ...]:
-    """Return the command that starts another one confined."""
+def wrapped(command: Sequence[str], policy: Policy, filter: int = -1) -> tuple[str, ...]:
+    """Return the command that starts another one confined.
+
+    ``filter`` is the number of an open file with a filter of system calls, -1 for none.
+    """
     network = ("--share-net",) if policy.network else ()
+    filtered = ("--seccomp", str(filter)) if filter >= 0 else ()
     return (
-        *(PROGRAM, "--unshare-all", *network, "--cap-drop", "ALL"),
+        *(PROGRAM, "--unshare-all", *network, "--cap-drop", "ALL", *filtered),
         # As root, Bubblewrap leaves /proc/sys writable, by which the system runs programs outside.
         *("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),  # noqa: S108
         *_bound("--ro-bind-try", (one for one in SYSTEM if one not in OWN)),

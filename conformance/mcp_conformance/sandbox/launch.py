@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from mcp_conformance.sandbox import landlock, limits, namespaces, network, sockets, view
+from mcp_conformance.sandbox import landlock, limits, namespaces, network, system_calls, view
 from mcp_conformance.sandbox.policy import LIMITS, TRY, Policy
 from mcp_conformance.sandbox.processes import run_inside
 
@@ -53,7 +53,7 @@ def confine(policy: Policy, become: Callable[[], NoReturn]) -> NoReturn:
         limits.drop_privileges()
         if landlock.abi() or not policy.is_inside:
             landlock.restrict(policy)
-        sockets.restrict(policy)
+        system_calls.restrict(policy)
         become()
 
     if policy.is_inside:

@@ -20,7 +20,7 @@ from mcp_conformance.sandbox.lifeline import Lifeline
 from mcp_conformance.sandbox.policy import ANY_HOST, LIMITS, SYSTEM, TRY, Policy, Unavailable
 from mcp_conformance.sandbox.refusals import Refusal, refusal_in
 from mcp_conformance.sandbox.runtime_paths import named_paths, runtime_paths
-from mcp_conformance.sandbox.sockets import is_known_machine
+from mcp_conformance.sandbox.system_calls import is_known_machine, of_namespaces
 from mcp_conformance.sandbox.traffic import Traffic
 
 AUTO, NAMESPACES, LANDLOCK, BUBBLEWRAP = "auto", "namespaces", "landlock", "bubblewrap"
@@ -73,7 +73,7 @@ class Sandbox:
             words = container.wrapped(start.words, policy, start.cwd)
             return Confined(words, {**os.environ, **start.own}, is_elsewhere=True, on_end=container.end)
         if self.kind == BUBBLEWRAP:
-            return Confined(_launched(LIMITS, *bubblewrap.wrapped(start.words, policy)), start.env)
+            return _by_bubblewrap(start, policy)
         return _by_launch(start, policy)
 
     @property
@@ -158,6 +158,19 @@ def _by_launch(start: Start, policy: Policy) -> Confined:
         files=tuple(one.fileno() for one in theirs),
         close=close,
     )
+
+
+def _by_bubblewrap(start: Start, policy: Policy) -> Confined:
+    """Return the command that starts Bubblewrap, which reads the filter of system calls from a file."""
+    assert sys.platform == "linux"
+    program = of_namespaces()
+    if not program:
+        return Confined(_launched(LIMITS, *bubblewrap.wrapped(start.words, policy)), start.env)
+    given = os.memfd_create("filter")
+    os.write(given, program)
+    os.lseek(given, 0, os.SEEK_SET)
+    words = _launched(LIMITS, *bubblewrap.wrapped(start.words, policy, given))
+    return Confined(words, start.env, files=(given,), close=lambda: os.close(given))
 
 
 def _launched(*words: str) -> tuple[str, ...]:
