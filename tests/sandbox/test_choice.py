@@ -24,7 +24,8 @@ def machine(monkeypatch):
         refused = "" if namespaces else "Operation not permitted"
         missing = "" if bubblewrap_ else "no program bwrap is installed"
         monkeypatch.setattr(sys, "platform", "linux")
-        monkeypatch.setattr(module, "_tried", lambda: {"abi": abi, "apart": refused, "inside": refused})
+        tried = {"abi": abi, "apart": refused, "inside": refused, "other": refused}
+        monkeypatch.setattr(module, "_tried", lambda: tried)
         monkeypatch.setattr(bubblewrap, "why_not", lambda: missing)
 
     return give

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-PR_SET_NO_NEW_PRIVS = 38
+PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 def _libc() -> ctypes.CDLL:

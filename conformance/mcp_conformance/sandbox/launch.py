@@ -1,7 +1,7 @@
 """A program that confines itself, then becomes the server: a fork of a process with threads cannot do that.
 
 Its arguments are a policy in JSON, or ``--limits`` for nothing but limits, and the server's command; with
-``--try`` alone it writes what works here.
+``--try`` and a folder that may be written it reports what works here.
 """
 
 from __future__ import annotations
@@ -11,26 +11,38 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NoReturn
 
-from mcp_conformance.sandbox import landlock, limits, namespaces, network, system_calls, view
+from mcp_conformance.sandbox import landlock, limits, namespaces, network, system_calls
 from mcp_conformance.sandbox.policy import LIMITS, TRY, Policy
 from mcp_conformance.sandbox.processes import run_inside
+from mcp_conformance.sandbox.view import View
 
 assert sys.platform == "linux"
 
 NOT_STARTED = 127
 """The exit status of a program that could not be started, as a shell has it."""
 INSIDE = namespaces.MOUNTS | namespaces.PROCESSES | namespaces.IPC
-MAX_REASON_BYTES = 4096
+OTHER_USER = 0x7F00_0000
+"""The user that a server of root is outside, of which no file is: the same for all, as root has no others.
+
+Not measured: such a number is beyond those that systems give.
+"""
 RESTORED = ("SIGPIPE", "SIGXFSZ")
 """The signals that Python ignores, and a program that it becomes would ignore too."""
 
 
 def main(words: Sequence[str]) -> None:
     """Become the server, confined; or report what works."""
-    if words == [TRY]:
-        found = {"abi": landlock.abi(), "apart": _works(_enter_network), "inside": _works(_enter_all)}
+    if words[0] == TRY:
+        folder = words[1]
+        found = {
+            "abi": landlock.abi(),
+            "apart": _works(_enter_network),
+            "inside": _works(partial(_enter_all, folder, is_other=False)),
+            "other": _works(partial(_enter_all, folder, is_other=True)),
+        }
         sys.stdout.write(json.dumps(found))
         return
     how, command = words[0], list(words[1:])
@@ -57,7 +69,7 @@ def confine(policy: Policy, become: Callable[[], NoReturn]) -> NoReturn:
         become()
 
     if policy.is_inside:
-        namespaces.enter(INSIDE | (namespaces.NETWORK if policy.is_apart else 0))
+        seen = _enter(policy)
     elif policy.is_apart:
         namespaces.enter(namespaces.NETWORK)
     if policy.is_apart:
@@ -65,14 +77,27 @@ def confine(policy: Policy, become: Callable[[], NoReturn]) -> NoReturn:
         if policy.tap >= 0:
             network.hand_over_packets(policy.tap)
     if policy.is_inside:
-        run_inside(policy.life, lambda: _prepare(policy), restrict_and_become)
+        run_inside(policy.life, lambda: _prepare(seen), restrict_and_become)
     restrict_and_become()
 
 
-def _prepare(policy: Policy) -> None:
+def _enter(policy: Policy) -> View:
+    """Enter all namespaces, as another user if the policy says so.  Raises `OSError`."""
+    kinds = INSIDE | (namespaces.NETWORK if policy.is_apart else 0)
+    if not policy.is_other:
+        namespaces.enter(kinds)
+        return View(policy)
+    with namespaces.owned_by(OTHER_USER) as users:
+        seen = View(policy, users)
+    namespaces.become_other(OTHER_USER)
+    namespaces.enter(kinds, shown=0)
+    return seen
+
+
+def _prepare(seen: View) -> None:
     """Prepare the namespaces, in their first process.  Raises `OSError`."""
     namespaces.forbid_more()
-    view.build(policy)
+    seen.enter()
 
 
 def _become(command: list[str]) -> NoReturn:
@@ -103,16 +128,13 @@ def _enter_network() -> None:
     network.furnish()
 
 
-def _enter_all() -> None:
-    namespaces.enter(INSIDE | namespaces.NETWORK)
+def _enter_all(folder: str, *, is_other: bool) -> None:
+    seen = _enter(Policy(write=(folder,), is_apart=True, is_other=is_other))
     network.furnish()
-    ours, theirs = os.pipe()
-    if os.fork() == 0:
-        try:
-            _prepare(Policy())
-        except OSError as error:
-            os.write(theirs, str(error).encode())
-        os._exit(0)
-    os.close(theirs)
-    if reason := os.read(ours, MAX_REASON_BYTES).decode():
+
+    def prepare() -> None:
+        _prepare(seen)
+
+    # The first child is the first process of the new namespace.
+    if reason := _works(prepare):
         raise OSError(reason)

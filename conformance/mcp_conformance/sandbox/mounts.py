@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from mcp_conformance.sandbox.kernel import mount, syscall
 
@@ -16,6 +14,7 @@ FROM_EMPTY_PATH = 4
 HERE = -100
 """The directory that relative paths start from, where an open directory could stand."""
 READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTION = 1, 2, 4, 8
+OTHER_USERS = 1 << 20
 WITH_ALL_BELOW, PRIVATE = 0x4000, 1 << 18
 
 
@@ -35,20 +34,26 @@ def keep_to_oneself() -> None:
 
 def bind(source: str, target: str, attributes: int = READ_ONLY | NO_SUID | NO_DEVICES) -> None:
     """Show a file or a directory, with all that is mounted below it, at another path.  Raises `OSError`."""
-    with tree(source, attributes) as copy:
-        attach(copy, target)
-
-
-@contextmanager
-def tree(source: str, attributes: int) -> Iterator[int]:
-    """Give a copy of the mounts of a path, which are nowhere yet, as the number of an open file."""
-    flags = CLONE_TREE | RECURSIVE | os.O_CLOEXEC
-    copy = syscall(OPEN_TREE, HERE, os.fsencode(source), flags)
+    copy = tree(source, attributes)
     try:
-        _set(copy, "", EMPTY_PATH | RECURSIVE, attributes)
-        yield copy
+        attach(copy, target)
     finally:
         os.close(copy)
+
+
+def tree(source: str, attributes: int, users: int = -1) -> int:
+    """Return a copy of the mounts of a path, which are nowhere yet, as the number of an open file.
+
+    ``users`` is the number of an open namespace of users, by which others own the files in it; -1 for none.
+    Raises `OSError`.
+    """
+    copy = syscall(OPEN_TREE, HERE, os.fsencode(source), CLONE_TREE | RECURSIVE | os.O_CLOEXEC)
+    try:
+        _set(copy, "", EMPTY_PATH | RECURSIVE, attributes, users)
+    except OSError:
+        os.close(copy)
+        raise
+    return copy
 
 
 def attach(copy: int, target: str) -> None:
@@ -61,7 +66,9 @@ def set_attributes(path: str, attributes: int) -> None:
     _set(HERE, path, 0, attributes)
 
 
-def _set(opened: int, path: str, flags: int, attributes: int) -> None:
-    given = _Attributes(attributes, 0, 0, 0)
+def _set(opened: int, path: str, flags: int, attributes: int, users: int = -1) -> None:
+    given = _Attributes(attributes, 0, PRIVATE, 0)
+    if users >= 0:
+        given.added, given.users = attributes | OTHER_USERS, users
     size = ctypes.c_size_t(ctypes.sizeof(given))
     syscall(MOUNT_SETATTR, opened, os.fsencode(path), flags, ctypes.byref(given), size)

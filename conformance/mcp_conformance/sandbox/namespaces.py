@@ -6,11 +6,15 @@ cannot enter one, so `launch` does it in a process of its own, which then become
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mcp_conformance.sandbox.kernel import unshare
+from mcp_conformance.sandbox.kernel import PR_SET_DUMPABLE, prctl, unshare
 
 assert sys.platform == "linux"
 
@@ -18,20 +22,58 @@ MOUNTS, IPC, USER, PROCESSES, NETWORK = 0x00020000, 0x08000000, 0x10000000, 0x20
 """The kinds of namespaces.  That of ``PROCESSES`` is for the children of the process that enters it."""
 
 
-def enter(kinds: int) -> None:
+def enter(kinds: int, *, shown: int | None = None) -> None:
     """Move this process into new namespaces of these kinds, and into one of users, in which it may do all.
 
-    Its user and group stay what they are, inside and outside.  The program that it becomes has only the
-    privileges that `limits.drop_privileges` leaves.  Raises `OSError`.
+    Its user and group stay what they are outside, and also inside unless others are to be ``shown``.  The
+    program that it becomes has only the privileges that `limits.drop_privileges` leaves.  Raises `OSError`.
     """
     user, group = os.getuid(), os.getgid()
     unshare(USER | kinds)
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{user} {user} 1"),
-        ("gid_map", f"{group} {group} 1"),
-    ):
-        Path("/proc/self", name).write_text(text, encoding="ascii")
+    _write("self", "setgroups", "deny")
+    _write("self", "uid_map", f"{user if shown is None else shown} {user} 1")
+    _write("self", "gid_map", f"{group if shown is None else shown} {group} 1")
+
+
+def become_other(user: int) -> None:
+    """Let root become another user and group, for good.  Raises `OSError`."""
+    os.setgroups(())
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    # The system takes a process that changes its user for one that must not be looked at.
+    prctl(PR_SET_DUMPABLE, 1)
+
+
+@contextmanager
+def owned_by(user: int) -> Iterator[int]:
+    """Give a namespace of users, as the number of an open file, by which files of root are this user's.
+
+    Only root can do that.  Raises `OSError`.
+    """
+    ready, given = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with suppress(OSError):
+            unshare(USER)
+            os.write(given, b"!")
+            signal.pause()
+        os._exit(1)
+    os.close(given)
+    try:
+        if not os.read(ready, 1):
+            raise PermissionError(errno.EPERM, "no namespace of users")
+        _write(str(child), "uid_map", f"0 {user} 1")
+        _write(str(child), "gid_map", f"0 {user} 1")
+        with Path(f"/proc/{child}/ns/user").open("rb") as opened:
+            yield opened.fileno()
+    finally:
+        os.close(ready)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _write(process: str, name: str, text: str) -> None:
+    Path("/proc", process, name).write_text(text, encoding="ascii")
 
 
 def forbid_more() -> None:

@@ -37,6 +37,7 @@ class Policy:
     ``is_apart`` gives it an empty network of its own, ``tap`` is the number of the open file by which its
     packets are handed over, -1 for none.  ``is_inside`` gives it files, processes and memory shared between
     them of its own, ``life`` is the number of the open file by which they are ended, -1 for none.
+    ``is_other`` makes a server of root another user's outside.
     """
 
     read: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ class Policy:
     tap: int = -1
     is_inside: bool = False
     life: int = -1
+    is_other: bool = False
 
     def to_json(self) -> str:
         """Return it as JSON."""

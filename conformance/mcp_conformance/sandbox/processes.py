@@ -21,11 +21,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NoReturn
 
-from mcp_conformance.sandbox.kernel import prctl
+from mcp_conformance.sandbox.kernel import PR_SET_DUMPABLE, prctl
 
 assert sys.platform == "linux"
 
-PR_SET_DUMPABLE = 4
 MAX_STATUS_BYTES = 16
 ALONE = b"="
 """Precedes a status if no process is left that the server has started."""

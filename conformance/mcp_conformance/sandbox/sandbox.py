@@ -8,6 +8,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -39,8 +40,8 @@ class Sandbox:
     """A sandbox of a ``kind`` that works here.
 
     ``read`` and ``write`` are the paths that the user adds, ``network`` opens the network.  ``abi`` is the
-    version of Landlock, 0 without it, ``can_be_apart`` says that an empty network can be made.  ``program``
-    starts a container of ``image``.
+    version of Landlock, 0 without it, ``can_be_apart`` says that an empty network can be made,
+    ``is_other`` that a server of root is another user outside.  ``program`` starts a container of ``image``.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Sandbox:
     network: bool = False
     abi: int = 0
     can_be_apart: bool = False
+    is_other: bool = False
     image: str = ""
     program: str = ""
 
@@ -66,6 +68,7 @@ class Sandbox:
             port=start.port,
             is_apart=self.can_be_apart and not self.network and not start.port,
             is_inside=self.kind == NAMESPACES,
+            is_other=self.is_other,
         )
         if is_container:
             name = f"mcp-conformance-{secrets.token_hex(8)}"
@@ -182,11 +185,15 @@ def _launched(*words: str) -> tuple[str, ...]:
 
 
 class Tried(TypedDict):
-    """What works here: the version of Landlock, and why an empty network, and all namespaces, do not."""
+    """What works here: the version of Landlock, and why the rest does not.
+
+    That is an empty network, all namespaces, and a server of root that is another user outside.
+    """
 
     abi: int
     apart: str
     inside: str
+    other: str
 
 
 @dataclass(frozen=True)
@@ -246,7 +253,13 @@ def _namespaces(choice: Choice) -> Sandbox:
     tried = _tried()
     if reason := tried["inside"]:
         raise Unavailable(f"namespaces: this system refuses them ({reason})")
-    return choice.of_kind(NAMESPACES, abi=tried["abi"], can_be_apart=True)
+    is_other = is_root() and not tried["other"]
+    return choice.of_kind(NAMESPACES, abi=tried["abi"], can_be_apart=True, is_other=is_other)
+
+
+def is_root() -> bool:
+    """Return whether this run is root's, who may do all on this machine."""
+    return sys.platform == "linux" and os.getuid() == 0
 
 
 def _bubblewrap(choice: Choice) -> Sandbox:
@@ -272,8 +285,10 @@ MADE = {NAMESPACES: _namespaces, BUBBLEWRAP: _bubblewrap, LANDLOCK: _landlock}
 def _tried() -> Tried:
     """Return what works here, as `launch` finds out in a process of its own."""
     try:
-        done = subprocess.run(_launched(TRY), capture_output=True, text=True, timeout=TRY_SECONDS, check=True)
+        with tempfile.TemporaryDirectory() as folder:
+            words = _launched(TRY, folder)
+            done = subprocess.run(words, capture_output=True, text=True, timeout=TRY_SECONDS, check=True)
         found: Tried = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        return Tried(abi=0, apart=str(error), inside=str(error))
+        return Tried(abi=0, apart=str(error), inside=str(error), other=str(error))
     return found

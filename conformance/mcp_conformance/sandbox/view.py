@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 
 from mcp_conformance.sandbox import mounts
 from mcp_conformance.sandbox.kernel import mount, syscall, unmount
@@ -18,6 +19,8 @@ assert sys.platform == "linux"
 BASE = "/tmp"  # noqa: S108
 """Where the new root is put together."""
 PROC = "/proc"
+KEPT = ("/etc", "/sys")
+"""The folders of the system with files that only root may read."""
 OWN_BYTES = 1 << 30
 LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s390x": 217}
@@ -27,38 +30,59 @@ MAX_LINKS = 40
 """How many links of a path are followed, as in Linux."""
 
 
-def build(policy: Policy) -> None:
-    """Change the root of this namespace of mounts.  Raises `OSError`.
+class View:
+    """The files that a policy names, found by the paths of the old root.
 
-    The first process of a namespace of processes calls it, as the new root shows only its processes.
+    With ``users``, an open namespace of users, others own them, but for the files of ``KEPT``.  Raises
+    `OSError`.
     """
-    shown = dict.fromkeys(map(os.path.realpath, policy.write), NO_SUID | NO_DEVICES)
-    for path in sorted({os.path.realpath(path) for path in (*SYSTEM, *policy.read)} - {PROC}):
-        if not _is_below(path, shown):
-            shown[path] = READ_ONLY | NO_SUID | NO_DEVICES
-    shown |= dict.fromkeys(DEVICES, NO_SUID)
-    links = dict(_links((*SYSTEM, *policy.read, *policy.write, *os.get_exec_path()), shown))
-    mounts.keep_to_oneself()
-    with ExitStack() as opened:
-        trees = []
+
+    def __init__(self, policy: Policy, users: int = -1):
+        shown = dict.fromkeys(map(os.path.realpath, policy.write), NO_SUID | NO_DEVICES)
+        for path in sorted({os.path.realpath(path) for path in (*SYSTEM, *policy.read)} - {PROC}):
+            if not _is_below(path, shown):
+                shown[path] = READ_ONLY | NO_SUID | NO_DEVICES
+        shown |= dict.fromkeys(DEVICES, NO_SUID)
+        ways = (*SYSTEM, *policy.read, *policy.write, *os.get_exec_path())
+        self._links = dict(_links(ways, shown))
+        self._trees: list[tuple[str, bool, int]] = []
+        """Each path, whether it is a folder, and the number of the open copy of its mounts."""
         for path, attributes in sorted(shown.items()):
             with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-                trees.append((path, opened.enter_context(mounts.tree(path, attributes))))
-        kinds = {path: os.path.isdir(path) for path, _ in trees}  # noqa: PTH112
+                whose = -1 if path in (*KEPT, *DEVICES) else users
+                self._trees.append((path, os.path.isdir(path), _tree(path, attributes, whose)))  # noqa: PTH112
+
+    def enter(self) -> None:
+        """Change the root of this namespace of mounts.  Raises `OSError`.
+
+        The first process of a namespace of processes does it, as the new root shows only its processes.
+        """
+        mounts.keep_to_oneself()
         mount("tmpfs", BASE, "tmpfs", NO_SUID | NO_DEVICES, "mode=755,size=1m")
         for path in OWN:
             _make(path, is_folder=True)
             mount("tmpfs", BASE + path, "tmpfs", NO_SUID | NO_DEVICES, f"mode=1777,size={OWN_BYTES}")
-        for path, tree in trees:
-            _make(path, is_folder=kinds[path])
+        for path, is_folder, tree in self._trees:
+            _make(path, is_folder=is_folder)
             mounts.attach(tree, BASE + path)
-    _make(PROC, is_folder=True)
-    mount("proc", BASE + PROC, "proc", NO_SUID | NO_DEVICES | NO_EXECUTION | READ_ONLY)
-    for path, text in (*links.items(), *((f"/dev/{name}", text) for name, text in LINKS.items())):
-        with suppress(FileExistsError):
-            os.makedirs(os.path.dirname(BASE + path), exist_ok=True)  # noqa: PTH103, PTH120
-            os.symlink(text, BASE + path)  # noqa: PTH211
-    _enter()
+            os.close(tree)
+        _make(PROC, is_folder=True)
+        mount("proc", BASE + PROC, "proc", NO_SUID | NO_DEVICES | NO_EXECUTION | READ_ONLY)
+        for path, text in (*self._links.items(), *((f"/dev/{name}", text) for name, text in LINKS.items())):
+            with suppress(FileExistsError):
+                os.makedirs(os.path.dirname(BASE + path), exist_ok=True)  # noqa: PTH103, PTH120
+                os.symlink(text, BASE + path)  # noqa: PTH211
+        _pivot()
+
+
+def _tree(path: str, attributes: int, users: int) -> int:
+    """Return a copy of the mounts of a path; some file systems cannot give what is only read other owners."""
+    try:
+        return mounts.tree(path, attributes, users)
+    except OSError as error:
+        if users < 0 or not attributes & READ_ONLY or error.errno != errno.EINVAL:
+            raise
+    return mounts.tree(path, attributes)
 
 
 def _make(path: str, *, is_folder: bool) -> None:
@@ -69,7 +93,7 @@ def _make(path: str, *, is_folder: bool) -> None:
         os.close(os.open(BASE + path, os.O_CREAT | os.O_WRONLY))
 
 
-def _enter() -> None:
+def _pivot() -> None:
     number = PIVOT_ROOT.get(platform.machine())
     if number is None:
         raise OSError(f"the root cannot be changed on {platform.machine()}")
