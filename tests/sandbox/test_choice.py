@@ -105,7 +105,23 @@ def test_other_systems_have_no_sandbox_but_docker(monkeypatch, platform, kind):
 )
 def test_the_report_says_what_is_left_open(monkeypatch, found, listens, left):
     monkeypatch.setattr(module, "is_known_machine", lambda: True)
+    monkeypatch.setattr(module, "is_root", lambda: False)
     assert found.describe(listens=listens).partition(")")[2] == left
+
+
+@pytest.mark.parametrize(
+    ("found", "is_said"),
+    [
+        (Sandbox("namespaces", abi=7, can_be_apart=True), True),
+        (Sandbox("namespaces", abi=7, can_be_apart=True, is_other=True), False),
+        (Sandbox("landlock", abi=7), True),
+        (Sandbox("bubblewrap"), True),
+        (Sandbox("docker", image="one"), True),
+    ],
+)
+def test_the_report_says_that_a_server_is_root(monkeypatch, found, is_said):
+    monkeypatch.setattr(module, "is_root", lambda: True)
+    assert ("the server is root's" in found.describe(listens=False)) is is_said
 
 
 @pytest.mark.parametrize(

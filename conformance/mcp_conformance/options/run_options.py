@@ -106,6 +106,9 @@ def read_settings(chosen: Chosen) -> Settings:
     http = http_server(chosen, command)
     is_remote = http is not None and bool(http.url) and not is_loopback(http.url)
     confinement = sandbox(chosen, http)
+    if confinement is not None and chosen.has("backend"):
+        # In the namespace of users of its network there are no others.
+        confinement = replace(confinement, is_other=False)
     return Settings(
         command=command,
         env=given_variables(chosen),

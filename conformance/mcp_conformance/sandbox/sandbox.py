@@ -33,6 +33,8 @@ START = (
 )
 """The program that starts `launch` without the user's modules."""
 TRY_SECONDS = 30
+RESOLVERS = "/etc/resolv.conf"
+ROOT = "the server is root's: run this as another user"
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Sandbox:
         is_container = self.kind == DOCKER
         needed = named_paths((*start.command[1:], *start.own.values()))
         needed += [] if is_container else runtime_paths(start.command, start.env)
+        # Systems keep it where servers may not read, as in /run.
+        needed += [str(Path(RESOLVERS).resolve())] if self.network and not is_container else []
         write = (*([start.folder] if start.folder is not None else []), *self.write)
         known = write if is_container else (*write, *map(Path, SYSTEM))
         policy = Policy(
@@ -103,7 +107,8 @@ class Sandbox:
     def describe(self, *, listens: bool) -> str:
         """Return what confines the server, and what is left open, in one line."""
         if self.kind not in (NAMESPACES, LANDLOCK):
-            return f"{self.kind}{f':{self.image}' if self.image else ''}"
+            whole = f"{self.kind}{f':{self.image}' if self.image else ''}"
+            return f"{whole}; {ROOT}" if is_root() else whole
         is_apart = self.can_be_apart and not (self.network or listens)
         version = "version" if self.kind == LANDLOCK else "landlock version"
         facts = [f"{version} {self.abi}"] if self.abi else []
@@ -111,7 +116,8 @@ class Sandbox:
         how = f"{self.kind} ({', '.join(facts)})" if facts else self.kind
         left = landlock.not_held(self.abi) if self.kind == LANDLOCK else []
         left += self._open(listens=listens, is_apart=is_apart)
-        return f"{how}; not confined: {', '.join(left)}" if left else how
+        how += f"; not confined: {', '.join(left)}" if left else ""
+        return f"{how}; {ROOT}" if is_root() and not self.is_other else how
 
     def _open(self, *, listens: bool, is_apart: bool) -> list[str]:
         """Return what stays open of the sockets that are not allowed."""
