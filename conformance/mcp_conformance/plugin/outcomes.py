@@ -306,6 +306,12 @@ class Recorder:
         """Keep the ids that an xdist worker collected: all workers collect the same."""
         self._state.checks = tuple(id for id in ids if id.startswith(PACKAGE))
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str) -> None:
+        """Note a check during which its xdist worker ended, as when the system is out of memory."""
+        if crashitem.startswith(PACKAGE):
+            self._state.lost.append(crashitem)
+
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the results, and drop from pytest's own report what is not needed: there may be thousands."""
@@ -368,7 +374,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = NOT_STARTED
     if session.exitstatus in GREEN and _outdated(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    if any(one.cause == Cause.MACHINE for one in results) and exitstatus != pytest.ExitCode.INTERRUPTED:
+    is_machine = any(one.cause == Cause.MACHINE for one in results)
+    is_machine |= bool(state.lost) and session.testsfailed == len(broken_checks) + len(state.lost)
+    if is_machine and exitstatus != pytest.ExitCode.INTERRUPTED:
         session.exitstatus = MACHINE
 
 
@@ -441,6 +449,8 @@ def _reason_of_end(session: pytest.Session, results: list[Result]) -> str:
         return late.reason
     if lacking_machine := next((one for one in results if one.cause == Cause.MACHINE), None):
         return lacking_machine.reason
+    if lost := run_state(session.config).lost:
+        return f"a worker of xdist was killed while it ran {lost[0]}"
     stopped = str(session.shouldfail or session.shouldstop or "")
     most = session.config.getoption("maxfail")
     if stopped and most and session.testsfailed >= most:

@@ -31,7 +31,8 @@ class RunState:
     ``probed`` is the server under test, None before the probe; ``probe_traceback`` is that of an error of
     this tool meanwhile.  ``shared`` is what the servers of all revisions share.  Each collected check takes
     the next of the ``places``; ``checks`` are the ids of those that are to run.  If these are all
-    (``is_whole``), slow tools are worth starting early.  ``earlier`` is the run that ``--since`` names.
+    (``is_whole``), slow tools are worth starting early.  ``lost`` are the ids of those whose worker of xdist
+    ended meanwhile.  ``earlier`` is the run that ``--since`` names.
     ``on_late`` ends the running check when it still waits for the server at ``late_at`` (monotonic).
     """
 
@@ -48,6 +49,7 @@ class RunState:
     places: Iterator[int] = field(default_factory=count)
     checks: tuple[str, ...] = ()
     is_whole: bool = False
+    lost: list[str] = field(default_factory=list)
     has_collect_errors: bool = False
     earlier: EarlierRun | None = None
     results: list[Result] = field(default_factory=list)
