@@ -138,6 +138,7 @@ class Defect(StrEnum):
     LEAKS = "leaks"
     EXPOSED = "exposed"
     NEVER_WORKS = "never-works"
+    SHUTS_OUT = "shuts-out"
     FORGETS = "forgets"
     MISLEADS = "misleads"
     LINGERS = "lingers"
@@ -160,6 +161,7 @@ DOES: Mapping[Defect, tuple[str, str]] = {
     Defect.LEAKS: ("shows what others may not see", "show what others may not see"),
     Defect.EXPOSED: ("is open to any web page", "are open to any web page"),
     Defect.NEVER_WORKS: ("offers what does not work", "do not work"),
+    Defect.SHUTS_OUT: ("shuts some clients out", "shut some clients out"),
     Defect.FORGETS: ("forgets what it was asked", "forget what they were asked"),
     Defect.MISLEADS: ("misleads its clients", "mislead their clients"),
     Defect.LINGERS: ("does not exit", "do not exit"),

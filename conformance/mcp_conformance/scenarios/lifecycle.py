@@ -19,7 +19,7 @@ OLD, NEW = "1999-01-01", "2099-01-01"
 """Revisions that do not exist."""
 UNKNOWN = "org.example/unknown"
 UNKNOWN_CAPABILITIES: dict[str, Any] = {UNKNOWN: {}, "experimental": {UNKNOWN: {}}}
-SHUTS_CLIENTS_OUT = Defect.NEVER_WORKS
+SHUTS_CLIENTS_OUT = Defect.SHUTS_OUT
 """The defect of a server that refuses a revision of the future: newer clients propose theirs."""
 PROPOSABLE = revisions.HANDSHAKE[1:]
 
