@@ -14,7 +14,7 @@ and 9.2:
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib import import_module
@@ -40,6 +40,7 @@ from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
 from mcp_conformance.target.beside import find_alone
+from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import ProbeFailure, Subject, Surface
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.machine import machine_fault
@@ -52,6 +53,8 @@ STAGES = ("listed", "first", "", "late", "fuzz", "confirm", "last")
 """When checks run, by their mark ``stage``: those that read only what the probe has come first."""
 LISTED = STAGES.index("listed")
 FUZZING = (STAGES.index("fuzz"), STAGES.index("confirm"))
+RATE = "mcp_rate"
+"""The name of the rate of requests among what a worker gets."""
 FIRST_STARTS = 2
 """How many processes a run of all suites needs at once; they start during the collection."""
 
@@ -74,6 +77,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if found is not None:
         state.phases.begin(COLLECTION)
         surfaces = tuple(Surface.from_json(text) for text in json.loads(found))
+        share_rate(chosen, config.workerinput)  # type: ignore[attr-defined]
         state.take_subject(Subject(chosen, surfaces))
         state.probe_traceback = config.workerinput["mcp_probe_traceback"]  # type: ignore[attr-defined]
         return
@@ -91,6 +95,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         state.take_subject(Subject(chosen, ()))
         state.probe_traceback = format_exc()
     state.phases.begin(COLLECTION)
+
+
+def share_rate(settings: Settings, workerinput: Mapping[str, Any]) -> None:
+    """Let a worker of xdist send its share of the requests that the server gets in a second."""
+    settings.limit_rate(workerinput[RATE] / workerinput["workercount"])
 
 
 def _may_run_all(config: pytest.Config) -> bool:
@@ -112,6 +121,7 @@ def pytest_configure_node(node: Any) -> None:
         state.probed.close()
         surfaces = state.probed.surfaces
         node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
+        node.workerinput[RATE] = state.probed.settings.rate
         node.workerinput[FOR_WORKERS] = node.config.stash[RUN_OPTIONS].chosen.to_json()
         send_node_ids(node.config, node.workerinput)
         node.workerinput["mcp_probe_traceback"] = state.probe_traceback

@@ -139,6 +139,16 @@ class Settings:
         """The command, or the URL, without credentials."""
         return self.redaction(redacted(self.command))
 
+    @property
+    def rate(self) -> float:
+        """How many requests a second the server gets at most, by the user's choice or its own limit."""
+        return self.spacing.rate if self.http is None else self.http.turns.rate
+
+    def limit_rate(self, rate: float) -> None:
+        """Send no more than so many requests a second; for one of several processes that share a rate."""
+        paced = self.spacing if self.http is None else self.http.turns
+        paced.rate = min(paced.rate, rate)
+
     def may_call(self, tool: Tool) -> bool:
         """Return whether the user permits calls of this tool (``--call``)."""
         return any(
