@@ -483,6 +483,26 @@ def test_an_id_of_what_a_tool_takes_is_not_of_what_it_made():
     assert not any("job" in one["task_id"] for one in server.of("finish"))
 
 
+def test_of_several_new_ids_that_of_what_the_tool_makes_counts():
+    tickets, agents = [], [f"agent-{number}" for number in range(9)]
+
+    def file_ticket(title: str):
+        tickets.append(title)
+        return {"title": {"text": title}, "ticket_id": f"t-{len(tickets)}", "agent_id": agents.pop()}
+
+    def close_ticket(ticket_id: str):
+        if ticket_id not in {f"t-{number}" for number, _ in enumerate(tickets, 1)}:
+            raise Refused("No such ticket")
+        return {"state": "closed"}
+
+    def dismiss(agent_id: str):
+        raise Refused("No such agent")
+
+    server = FakeTools(file_ticket, close_ticket, dismiss)
+    assert explored(server).best_of("close_ticket") is not None
+    assert not any("agent-" in one["agent_id"] for one in server.of("dismiss"))
+
+
 def test_what_the_best_call_made_comes_before_what_the_plainest_made(tmp_path):
     tables = {}
 

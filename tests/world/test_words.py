@@ -157,6 +157,7 @@ def test_endings_by_names(name, tool, endings):
         ("YYYY-MM-DDTHH:MM:SSZ", "2026-01-15T12:30:00Z"),
         ("HH:MM:SS", "12:30:00"),
         ("an ISO 8601 duration", "PT1H"),
+        ("zip must have 5 digits", "12345"),
         ("a UUID", "123e4567-e89b-42d3-a456-426614174000"),
     ],
 )

@@ -15,6 +15,7 @@ from mcp_conformance.world.ours import NOTHING, Ours
 from mcp_conformance.world.prose import MAX_WORDS, records_of_text
 from mcp_conformance.world.records import Record, parsed, records_in
 from mcp_conformance.world.success import leaves_of
+from mcp_conformance.world.things import things_of
 
 MAX_VALUES = 200
 """The most values of one answer; listing tools return thousands."""
@@ -28,6 +29,8 @@ RESULTS = frozenset({"result", "output", "response"})
 """Keys whose values are the whole answer: what FastMCP wraps a text in."""
 MEASURES = frozenset({"count", "total", "size", "length", "byte", "duration", "ms", "second", "elapsed"})
 """The last words of keys whose numbers are measured, without a plural s."""
+NUMBERED = re.compile(r"(?=\S*\d)[\w-]{2,64}\Z")
+"""A text with a digit, as ids have one: ``SAVE2``."""
 MIN_SHOWN = 3
 """Not measured: shorter texts and numbers stand in answers by chance."""
 MAX_SPACES = 10
@@ -116,9 +119,24 @@ def _created(records: Sequence[Record], tool: str) -> set[Any]:
     return set(_ids(records, IDS, lambda keys: _is_identity(keys, tool)).values())
 
 
-def ids_of(result: Any) -> dict[str, Any]:
-    """Return the ids in the result of a call by their keys in lower case, if they are alone under them."""
-    return _ids(islice(_records(result), MAX_VALUES), IDS | {"code"})
+def ids_of(result: Any, tool: str) -> dict[str, Any]:
+    """Return the ids in the answer of a tool by their keys, if they are alone under them.
+
+    What has a digit is an id too under a name of what the tool is about: the ``coupon`` of ``make_coupon``.
+    """
+    records, things = list(islice(_records(result), MAX_VALUES)), things_of(tool)
+    named = [
+        replace(one, fields=tuple((keys, value) for keys, value in one.fields if _is_of(things, keys, value)))
+        for one in records
+    ]
+    return {**_alone(named), **_ids(records, IDS | {"code"})}
+
+
+def _is_of(things: frozenset[str], keys: tuple[str, ...], value: Any) -> bool:
+    words = words_of(keys[0]) if keys else ()
+    return (
+        bool(words) and set(words) <= things and isinstance(value, str) and NUMBERED.match(value) is not None
+    )
 
 
 def shows_any(result: Any, some: Iterable[Any]) -> bool:
@@ -137,12 +155,26 @@ def _ids(
     ids: frozenset[str],
     is_meant: Callable[[tuple[str, ...]], bool] = lambda _: True,
 ) -> dict[str, Any]:
+    chosen = [
+        replace(
+            record,
+            fields=tuple(
+                (keys, value)
+                for keys, value in record.fields
+                if keys and set(words_of(keys[0])) & ids and _is_knowledge(value, keys) and is_meant(keys)
+            ),
+        )
+        for record in records
+    ]
+    return _alone(chosen)
+
+
+def _alone(records: Iterable[Record]) -> dict[str, Any]:
+    """Return the values that are alone under their keys."""
     found: dict[str, set[Any]] = {}
     for record in records:
         for keys, value in record.fields:
-            is_id = bool(keys) and bool(set(words_of(keys[0])) & ids) and _is_knowledge(value, keys)
-            if is_id and is_meant(keys):
-                found.setdefault(keys[0].lower(), set()).add(value)
+            found.setdefault(keys[0], set()).add(value)
     return {key: value for key, values in found.items() if len(values) == 1 for value in values}
 
 

@@ -67,12 +67,15 @@ NAMED = {
     "regex": "a.*",
 }
 """The last words of members that take a value in a usual form, and one in it."""
+DIGITS = re.compile(r"\b([2-9]|10)[- ]digits?\b", re.IGNORECASE)
+"""``5 digits``, ``a 4-digit code``"""
 COMPILED = tuple((re.compile(pattern, re.IGNORECASE), values) for pattern, values in FORMATS)
 
 
 def values_of_format(text: str) -> list[str]:
     """Return values in the formats that a text names, those that it spells out first."""
     found = [*(_filled_in(one[0]) for one in PARTS.finditer(text))]
+    found += ["1234567890"[: int(one[1])] for one in DIGITS.finditer(text)]
     found += [value for pattern, values in COMPILED if pattern.search(text) for value in values]
     return list(dict.fromkeys(found))
 

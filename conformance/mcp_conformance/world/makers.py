@@ -52,9 +52,9 @@ class Makers:
     def owned(self, found: Iterable[Known], call: Call) -> Iterator[Known]:
         """Yield the values of an answer; those that name what the call made are of this run's making."""
         keys = self._keys[call.tool.name]
-        ids = ids_of(call.reply.result) if keys else {}
+        ids = ids_of(call.reply.result, call.tool.name) if keys else {}
         for one in found:
-            key = next(iter(one.keys), "").lower()
+            key = next(iter(one.keys), "")
             is_made = key in keys and ids.get(key) == one.value
             yield replace(one, owner=Owner.MADE) if is_made else one
 
@@ -65,28 +65,27 @@ class Makers:
         and nobody has seen the id before.
         """
         tool, words = call.tool, set(words_of(call.tool.name))
-        if (
-            tool.read_only
-            or tool.name in self._compared
-            or call.is_slow
-            or is_deleting(tool)
-            or words & TAKING
-        ):
+        is_usual = not (tool.read_only or call.is_slow or is_deleting(tool) or words & TAKING)
+        if not is_usual or tool.name in self._compared:
             return False
         is_told = bool(words & PRODUCING) or shows_any(call.reply.result, self._ours_in(call))
-        return is_told and any(self._store.get(one) is None for one in ids_of(call.reply.result).values())
+        ids = ids_of(call.reply.result, tool.name)
+        return is_told and any(self._store.get(one) is None for one in ids.values())
 
     def compare(self, call: Call, again: Call) -> None:
-        """Learn the keys whose ids differ in the answers to two calls alike, and were not known before."""
-        self._compared.add(call.tool.name)
+        """Learn the keys whose ids differ in the answers to two calls alike, and were not known before.
+
+        Of several keys those count that name what the tool is about: a new ``ticket_id`` may come with the
+        ``agent_id`` of who is next.
+        """
+        name = call.tool.name
+        self._compared.add(name)
         if is_success(again.reply):
-            first, second = ids_of(call.reply.result), ids_of(again.reply.result)
-            self._keys[call.tool.name] = frozenset(
-                key
-                for key in first.keys() & second.keys()
-                if first[key] != second[key]
-                and not (self._store.get(first[key]) or self._store.get(second[key]))
-            )
+            first, second = ids_of(call.reply.result, name), ids_of(again.reply.result, name)
+            keys = {key for key in first.keys() & second.keys() if first[key] != second[key]}
+            new = {key for key in keys if not (self._store.get(first[key]) or self._store.get(second[key]))}
+            own = {key for key in new if set(words_of(key)[:-1]) <= set(words_of(name))}
+            self._keys[name] = frozenset(new if len(keys) == 1 else own)
 
     def _ours_in(self, call: Call) -> Iterator[Any]:
         """Yield the texts and numbers that a call sent and this run made."""
