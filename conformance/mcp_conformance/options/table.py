@@ -88,7 +88,8 @@ OPTIONS = (
     Option(
         "sandbox",
         "KIND",
-        "what confines the server: auto (the strongest here), landlock, bubblewrap, docker:IMAGE or none",
+        "what confines the server: auto (the strongest here), namespaces, bubblewrap, landlock, docker:IMAGE "
+        "or none",
         commands=COMMANDS,
         default="none",
     ),

@@ -17,7 +17,7 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.target.sessions import CALLS
 from mcp_conformance.transport.throwaway import Throwaway
 
-UNSEEN = "what the server sends is not visible: --sandbox landlock shows it, if the system has empty networks"
+UNSEEN = "what the server sends is not visible: --sandbox auto shows it, if the system has empty networks"
 MAX_FILE_CHANGES = 3
 """How many files a finding names."""
 
