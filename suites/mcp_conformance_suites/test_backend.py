@@ -8,9 +8,14 @@ from mcp_conformance.expect import require, require_some, skip
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.scenarios.api_inventory import NO_API, inventory
 from mcp_conformance.scenarios.sick_api import (
+    MAX_REQUESTS,
+    PAUSE_SECONDS,
     expect_no_treatment,
     failures,
+    hurried,
+    most_repeated,
     opened_alone,
+    repeated_after_limit,
     treatments,
     unanswered,
 )
@@ -46,6 +51,24 @@ def test_no_sickness_of_the_api_ends_the_process(server):
 @pytest.mark.requirement("backend.answers")
 def test_a_tool_answers_although_its_api_does_not(server):
     expect_no_treatment(unanswered(server), "an answer in time", inventory(server).judged)
+
+
+@pytest.mark.requirement("backend.requests-bounded")
+def test_a_call_does_not_repeat_a_request_without_end(server):
+    for one in failures(server):
+        if one.asked and (most := most_repeated(one))[1] > MAX_REQUESTS:
+            got = f"{most[1]} times {most[0]} while the API {one.sickness.says}"
+            expected = f"at most {MAX_REQUESTS} such requests in one call"
+            raise Finding(expected, got, one.lines, tool=one.tool)
+
+
+@pytest.mark.requirement("backend.retry-after")
+def test_a_request_is_repeated_when_the_api_says(server):
+    for one in repeated_after_limit(server):
+        if (early := hurried(one)) is not None:
+            got = f"{early[0]} again after {early[1]:.1f} s"
+            expected = f"a pause of {PAUSE_SECONDS} s, as Retry-After says, or no further request"
+            raise Finding(expected, got, one.lines, tool=one.tool)
 
 
 @pytest.mark.requirement("backend.starts-alone")

@@ -29,6 +29,8 @@ WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
 FAMILIES_STEP = 8
 """One of so many families has a mutant on a process in each push; in memory all have theirs."""
+API_SHARE = 17
+"""The same for mutants that ask an API, whose checks start four processes."""
 PROCESS_SHARE = 3
 """One of so many of the mutants that need a process has one in each push."""
 WHOLE_SHARE = 360
@@ -210,7 +212,8 @@ def on_processes():
     chosen = {}
     families = sorted({one.family for one in all_mutants()})[:: 1 if WHOLE else FAMILIES_STEP]
     for one in all_mutants():
-        if ON_PROCESSES or (one.needs_process and is_in_share(one, PROCESS_SHARE)):
+        share = API_SHARE if one.family == "backend" else PROCESS_SHARE
+        if ON_PROCESSES or (one.needs_process and is_in_share(one, share)):
             chosen[one.name] = one
         elif not one.needs_process and one.family in families and one.family not in chosen:
             chosen[one.family] = one

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -166,7 +167,7 @@ class Backend:
         connection, contact, target = take(connection, caller, self._authority, self._finds)
         with self._changed:
             epoch, sickness = self._epoch, self._sickness
-            contact = replace(contact, number=self._number)
+            contact = replace(contact, number=self._number, at=time.monotonic())
             self._number += bool(contact.method)
             self._contacts.append(contact)
             self._changed.notify_all()

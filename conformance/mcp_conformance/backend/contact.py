@@ -24,7 +24,8 @@ class Contact:
 
     The ``path`` is without its values, of a query are the names.  ``sent`` is the size of the body in bytes.
     ``has_credential`` says that a credential of the user is in it.  ``refusal`` is why a client broke TLS
-    off, and then there is no method.  ``number`` counts the requests under one condition, from 0.
+    off, and then there is no method.  ``number`` counts the requests under one condition, from 0, ``at`` is
+    the moment when one arrived, in seconds, and ``same`` is a number that only the same requests share.
     """
 
     host: str
@@ -36,6 +37,8 @@ class Contact:
     has_credential: bool = False
     refusal: str = ""
     number: int = field(default=0, compare=False)
+    at: float = field(default=0.0, compare=False)
+    same: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         if not self.method:

@@ -111,6 +111,7 @@ def take(
         len(body),
         is_encrypted,
         any(map(finds, texts)),
+        same=hash((names[-1], host, request.method, target, body)),
     )
     return connection, contact, target
 

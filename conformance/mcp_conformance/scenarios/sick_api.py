@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from mcp_conformance.backend.sickness import SICKNESSES, WELL, Kind, Sickness, silence
+from mcp_conformance.backend.contact import Contact
+from mcp_conformance.backend.sickness import RETRY_SECONDS, SICKNESSES, WELL, Kind, Sickness, silence
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.reply import Reply, Silence
 from mcp_conformance.client.tool_call import SLOW_SECONDS, Call
@@ -25,6 +27,10 @@ from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Finding
 
+MAX_REQUESTS = 10
+"""How often a call may make one request to a host that fails.  Not measured: clients repeat it thrice."""
+PAUSE_SECONDS = RETRY_SECONDS
+"""How long a client is to wait after 429."""
 MAX_NAMES = 5
 """How many tools a finding names."""
 SILENT = next(one for one in SICKNESSES if one.answer is silence)
@@ -92,6 +98,32 @@ def failures(server: Server) -> list[Treatment]:
     """Return the calls that asked the API while it failed.  Skips the check if there are none."""
     failing = [one for one in treatments(server) if one.sickness.is_failure and reached(one)]
     return require_some(failing, skip=NO_FAILURE)
+
+
+def most_repeated(one: Treatment) -> tuple[Contact, int]:
+    """Return the request that a call has made most often, and how often."""
+    same, times = Counter(contact.same for contact in one.asked).most_common(1)[0]
+    return next(contact for contact in one.asked if contact.same == same), times
+
+
+def repeated_after_limit(server: Server) -> list[Treatment]:
+    """Return the calls that made a request again after 429.  Skips the check if there are none."""
+    limited = [one for one in treatments(server) if one.sickness.kind is Kind.LIMIT]
+    again = [one for one in limited if one.asked and most_repeated(one)[1] > 1]
+    return require_some(again, skip="no request is repeated after 429 (--backend 429)")
+
+
+def hurried(one: Treatment) -> tuple[Contact, float] | None:
+    """Return a request that came again before the time that Retry-After said, and after how many seconds.
+
+    None if there is none.
+    """
+    before: dict[int, float] = {}
+    for contact in one.asked:
+        if contact.same in before and (pause := contact.at - before[contact.same]) < PAUSE_SECONDS:
+            return contact, pause
+        before[contact.same] = contact.at
+    return None
 
 
 @scenario
