@@ -5,6 +5,7 @@ import json
 import pytest
 
 from support import REFERENCE, mutant, run_suite
+from support.nightly import nightly
 
 SELECT = ("--select", "tools.def,ping,version", "--fuzz", "none", "--revision", "2025-11-25")
 NOT_RUN = "and not run again"
@@ -76,13 +77,15 @@ def test_checks_of_a_changed_tool_and_of_the_whole_server_run_again(base, tmp_pa
             lambda report: report["tool"].update(version="0.0.1"),
             "because version 0.0.1 of this tool wrote the earlier report",
         ),
-        (
+        pytest.param(
             lambda report: report["run"]["options"].update(strict=True),
             "because the earlier run had other options",
+            marks=nightly,
         ),
-        (
+        pytest.param(
             lambda report: report["revisions"][0].update(version="7"),
             "because the server had another name, version, set of revisions or set of capabilities",
+            marks=nightly,
         ),
     ],
 )
@@ -102,7 +105,7 @@ def mark_not_reached(report, stale):
     stale["cause"] = "not-reached"
 
 
-@pytest.mark.parametrize("mark", [mark_blocked, mark_not_reached])
+@pytest.mark.parametrize("mark", [mark_blocked, pytest.param(mark_not_reached, marks=nightly)])
 def test_a_skip_that_had_a_passing_cause_is_not_taken_over(base, tmp_path, mark):
     def change(report):
         skipped = [one for one in report["results"] if one["outcome"] == "skipped"]
@@ -131,6 +134,7 @@ def test_what_failed_runs_again(tmp_path):
     assert len(found[0]) == len(found[1]) > 0
 
 
+@nightly
 def test_workers_take_over_the_same(base):
     run = run_suite(REFERENCE, *SELECT, "--since", str(base), "-n", "2")
     assert run.exit == 0, run.output

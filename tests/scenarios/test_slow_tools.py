@@ -12,6 +12,7 @@ from mcp_conformance_fixtures.reference import SILENCE
 from support import awkward, run_suite, script
 from support.bench import Bench, settings_in_memory
 from support.in_memory import mutated
+from support.nightly import nightly
 
 LEAN = ("--fuzz", "none", "--timeout", "6", "--select", "cancel,progress,tools,jsonrpc,ping")
 SLOW = {"cancel.no-response", "cancel.stops-work"}
@@ -34,7 +35,9 @@ def test_a_slow_call_is_made_twice_and_cancelled_once(tmp_path):
     assert outcomes_of(run, *SLOW) == {id: {"passed"} for id in SLOW}
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["alone", "two workers"])
+@pytest.mark.parametrize(
+    "options", [[], pytest.param(["-n", "2"], marks=nightly)], ids=["alone", "two workers"]
+)
 def test_an_ignored_cancellation_is_found(options):
     run = run_suite(slow_server("ignoring"), *LEAN, *options)
     assert {case.requirement for case in run.findings} == SLOW, run.output
