@@ -345,6 +345,31 @@ def test_a_number_that_was_found_names_no_thing_beside_a_file_of_ours(tmp_path):
     assert not {42, 43} & {one["issue_number"] for one in server.of("attach_file")}
 
 
+def test_what_is_known_to_work_is_not_read_again_but_what_was_empty_is():
+    notes = []
+
+    def list_notes():
+        return {"notes": list(notes)}
+
+    def count_notes():
+        return {"count": 7}
+
+    def create_note(text: str):
+        notes.append(text)
+        return {"title": text}
+
+    server = FakeTools(list_notes, count_notes, create_note, reading={"list_notes", "count_notes"})
+    ours = Ours(frozenset({"example"}), frozenset({TEXT}))
+    world = World(Ownership(TEXT, ours), None)
+    first = [server.call(one, plain(one)) for one in server.tools[:2]]
+    for call in first:
+        world.learn_success(call, {})
+    first.append(server.call(server.tools[2], plain(server.tools[2])))
+    server.calls.clear()
+    Exploration(world, REVISION, server.call, lambda _: MAX_CALLS).explore(first)
+    assert (len(server.of("list_notes")), len(server.of("count_notes"))) == (1, 0)
+
+
 def test_a_call_in_vain_is_made_again_only_once():
     def make_thing(name: str):
         if TEXT not in name:

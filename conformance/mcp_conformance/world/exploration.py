@@ -14,7 +14,7 @@ from mcp_conformance.world.known import Known, Owner
 from mcp_conformance.world.made_up import STORED
 from mcp_conformance.world.members import members_of, words_of
 from mcp_conformance.world.ownership import is_deleting
-from mcp_conformance.world.success import is_success, kind_of
+from mcp_conformance.world.success import is_empty, is_success, kind_of
 from mcp_conformance.world.things import PRODUCING, things_of
 from mcp_conformance.world.worked import Path
 from mcp_conformance.world.world import MADE_UP, World
@@ -40,7 +40,10 @@ CallTool = Callable[[Tool, dict[str, Any]], Call]
 
 @dataclass
 class Explored:
-    """A tool that is explored: its attempts, the calls so far, and why it is left alone, if it is."""
+    """A tool that is explored: its attempts, the calls so far, and why it is left alone, if it is.
+
+    ``has_worked`` says that it was known to work before.
+    """
 
     attempts: Attempts
     first: Call
@@ -49,6 +52,7 @@ class Explored:
     made_up_kinds: set[str] = field(default_factory=set)
     is_left: bool = False
     is_hopeless: bool = False
+    has_worked: bool = False
     options: bytes = b""
     makes: int = -1
     curious: int = 0
@@ -104,10 +108,14 @@ class Exploration:
                 self.world.give_up(one.first)
 
     def _read_again(self, one: Explored) -> None:
-        """Call a tool that only reads once more, if it worked at first: there is more to read by now."""
+        """Call a tool that only reads once more, if it worked at first: there is more to read by now.
+
+        One that worked in an earlier run is known to read something, if that is there.
+        """
         first = one.first
         is_usual = one.best is None and one.made_up_kinds and one.tool.read_only and not _is_hopeless(first)
-        if is_usual and self._may_call(one):
+        is_known = one.has_worked and not is_empty(first.reply.result)
+        if is_usual and not is_known and self._may_call(one):
             again = self._call(one.tool, first.arguments)
             one.calls.append(again)
             if is_success(again.reply, needs_values=bool(one.attempts.members)):
@@ -138,7 +146,8 @@ class Exploration:
             self._makes += not tool.read_only
             one.made_up_kinds.add(kind_of(call.reply, call.arguments))
             one.curious = MAX_CURIOUS if tool.read_only else 1
-            one.is_left |= bool(self.world.worked[tool.name])
+            one.has_worked = bool(self.world.worked[tool.name])
+            one.is_left |= one.has_worked
             self._learn(one, call, {})
             return one
         self.world.worked.drop(tool.name, call.arguments)
