@@ -48,6 +48,9 @@ TOGETHER = (
 EMPTY_ANSWERS = (
     "Answer each method with its own result, and an unknown one with error -32601: {} is for a ping."
 )
+FREE_STREAM = (
+    "Serve requests while a GET stream is open: its handler may hold neither a lock nor the only worker."
+)
 ENDS = (
     "Catch what handling a request raises, and answer with an error; let nothing that it calls exit, abort "
     "or panic."

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_conformance.outcome import Outcome
+from mcp_conformance.remedies import FREE_STREAM
 from mcp_conformance.report.text import connection_lines
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.transport.http import throttle
@@ -72,7 +73,9 @@ def test_a_server_that_limits_requests_is_not_accused(http, most, suites, tmp_pa
 
 def test_an_open_stream_that_blocks_requests_is_named(tmp_path):
     run, _ = found(BlocksPosts(), Connection, tmp_path, "test_ping", timeout=0.3)
-    assert ["blocks POSTs" in failure.reason for failure in run.failures] == [True]
+    (failure,) = run.failures
+    assert "blocks POSTs" in failure.reason
+    assert failure.fix == FREE_STREAM
 
 
 @pytest.mark.parametrize(

@@ -346,7 +346,8 @@ def _silence(opening: Reply, listing: Listing, pong: Reply, stderr: str, cause: 
     answered, missing = (opening, f"neither {last.method} nor a") if last.fault is not None else (last, "no")
     reason = f"the server answered {answered.method}, and then {missing} ping: {pong.fault}{cause}"
     lines = (*last.lines, *pong.lines)
-    return ProbeFailure(SILENT, "jsonrpc.response-every-request", reason, lines, stderr)
+    fix = remedies.FREE_STREAM if cause else ""
+    return ProbeFailure(SILENT, "jsonrpc.response-every-request", reason, lines, stderr, fix=fix)
 
 
 def _without_messages(tools: Iterable[Tool]) -> Iterator[Tool]:
