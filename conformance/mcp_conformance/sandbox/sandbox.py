@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TypedDict
@@ -155,10 +155,10 @@ def _by_launch(start: Start, policy: Policy) -> Confined:
     traffic = lifeline = None
     if policy.is_apart:
         ours, number = channel()
-        policy, traffic = replace(policy, tap=number), Traffic(ours)
+        policy, traffic = policy._replace(tap=number), Traffic(ours)
     if policy.is_inside:
         ours, number = channel()
-        policy, lifeline = replace(policy, life=number), Lifeline(ours)
+        policy, lifeline = policy._replace(life=number), Lifeline(ours)
     return Confined(
         _launched(policy.to_json(), *start.words),
         start.env,
