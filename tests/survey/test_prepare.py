@@ -42,6 +42,8 @@ def test_each_program_is_confined_and_has_its_own_home(tmp_path, monkeypatch):
 
     def run(command, cwd, env, seconds, confined):
         seen.append((env, confined.command))
+        confined.close()
+        confined.end()
         return Ended(0, "", 0.0)
 
     monkeypatch.setattr(preparing, "run", run)
@@ -76,6 +78,7 @@ def test_the_code_of_a_package_changes_nothing_outside(tmp_path, monkeypatch):
         monkeypatch.setenv(f"PIP_{name}", text)  # pip reads this 0 as "none is wanted"
     installation = prepare(EVIL, store, scripts=True, seconds=120, sandbox=confinement(AUTO))
     assert "came to its end" in installation.failure
-    assert installation.failure.count("refused") == 2
+    # Namespaces have a /tmp of their own, in which the store is, but for the folder of the installation.
+    assert "refused" in installation.failure
     assert not (outside / "evil").exists()
     assert list(store.iterdir()) == []
