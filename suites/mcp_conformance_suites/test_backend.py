@@ -114,7 +114,11 @@ def test_no_credential_follows_a_redirect_to_another_host(server):
     for one in sent:
         carried = [contact for contact in one.asked if contact.is_elsewhere and contact.has_credential]
         if carried:
-            got = f"{carried[0]} with a credential that was given, after a redirect by {one.asked[0].where}"
+            path = carried[0].path
+            origins = [each.where for each in one.asked if each.path == path and not each.is_elsewhere]
+            got = (
+                f"{carried[0]} with a credential that was given, after a redirect by {', '.join(origins[:1])}"
+            )
             raise Finding("no credential in a request to another host", got, one.lines, tool=one.tool)
 
 

@@ -34,7 +34,7 @@ STARTS = "the API of the server"
 NO_API = "no tool that may be called asks another host"
 ANALYTICS = (
     *("sentry.io", "posthog.com", "segment.io", "segment.com", "mixpanel.com", "amplitude.com"),
-    *("google-analytics.com", "bugsnag.com", "datadoghq.com", "honeycomb.io", "newrelic.com"),
+    *("google-analytics.com", "bugsnag.com", "datadoghq.com", "honeycomb.io", "newrelic.com", "agnost.ai"),
 )
 """Services that only count what users do: no tool returns what they answer."""
 

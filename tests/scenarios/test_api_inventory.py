@@ -1,0 +1,58 @@
+"""What counts of the requests of a server, without a server."""
+
+from mcp_conformance.backend.contact import Contact
+from mcp_conformance.backend.sickness import BY_NAME, WELL
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.client.tool_call import Call, Tool
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.value import Value
+from mcp_conformance.sandbox.traffic import Attempt
+from mcp_conformance.scenarios.api_inventory import Inventory, Treatment, needed
+from mcp_conformance.scenarios.sick_api import hurried, most_repeated, reached
+
+REPLY = Reply(Line.sending({}))
+CALL = Call(Tool(Value({"name": "look"})), {"id": "example"}, REPLY)
+
+
+def asked(host="api.example.com", same=1, at=0.0, path="/v1"):
+    return Contact(host, 443, "GET", path, is_encrypted=True, same=same, at=at)
+
+
+def treatment(*contacts, sickness=WELL, attempts=()):
+    return Treatment(CALL, sickness, REPLY, contacts, attempts)
+
+
+def test_a_tool_that_asks_only_services_that_count_does_not_need_its_api():
+    counting = asked("eu.posthog.com")
+    assert not needed(treatment(counting))
+    assert not needed(treatment(Contact("a.b", 443, is_encrypted=True, refusal="unknown ca")))
+    assert needed(treatment(counting, asked()))
+    assert needed(treatment(asked("notposthog.com")))
+
+
+def test_an_attempt_counts_only_where_no_request_can_arrive():
+    attempts = (Attempt("TCP", "198.18.0.1", 443),)
+    assert reached(treatment(sickness=BY_NAME["refused"], attempts=attempts))
+    assert reached(treatment(sickness=BY_NAME["no-name"], attempts=attempts))
+    assert not reached(treatment(sickness=BY_NAME["503"], attempts=attempts))
+    assert not reached(treatment(sickness=BY_NAME["refused"]))
+
+
+def test_the_same_request_is_counted():
+    one = treatment(asked(same=1), asked(same=2), asked(same=2))
+    assert most_repeated(one)[1] == 2
+
+
+def test_a_repetition_is_early_before_the_time_that_the_api_said():
+    assert hurried(treatment(asked(at=0.0), asked(at=1.5)))[1] == 1.5
+    assert hurried(treatment(asked(at=0.0), asked(at=2.0))) is None
+    assert hurried(treatment(asked(same=1, at=0.0), asked(same=2, at=0.0))) is None
+
+
+def test_uses_say_when_and_leave_values_of_the_call_out():
+    found = Inventory((asked("start.example"),), (), (treatment(asked(path="/v1/example")),))
+    uses = [(use.when, use.tool, use.host, use.path) for use in found.uses()]
+    assert uses == [
+        ("start", "", "https://start.example", "/v1"),
+        ("call", "look", "https://api.example.com", "/v1/{}"),
+    ]
