@@ -28,6 +28,9 @@ WIDTH = 110
 MAX_NAMES, FEW_NAMES = 12, 5
 MAX_NEAREST, MAX_ANSWER = 3, 200
 """Of how many tools that never worked the nearest call is shown, and how much of its answer."""
+# Not measured: three lines of a terminal.
+MAX_FORM = 300
+"""How many characters an option with arguments to fill in may have; of a longer one the name is shown."""
 LEAST_SECONDS = 0.05  # less is shown as 0.0
 NONE = ToolExercise()
 
@@ -317,16 +320,20 @@ def _remedy(subject: Subject, failing: Mapping[str, Nearest | None]) -> str:
     for tool, nearest in failing.items():
         if nearest is not None:
             form = subject.settings.redaction(nearest.form)
-            return f"{_to_fill_in(tool, form)}; the nearest call: {_nearest(subject, tool, nearest)}"
+            return f"{to_fill_in(tool, form)}; the nearest call: {_nearest(subject, tool, nearest)}"
     forms = ((tool, _form(subject, tool)) for tool in failing)
-    said = [_to_fill_in(tool, json.dumps(form)) for tool, form in forms if form]
+    said = [to_fill_in(tool, json.dumps(form)) for tool, form in forms if form]
     return min(said, key=len, default="")
 
 
-def _to_fill_in(tool: str, form: str) -> str:
-    """Return how to give arguments in a form to fill in; empty if there is nothing to fill in."""
-    option = shorten(shell_line(["--example", f"{tool} {form}"]), 300)
-    return f"; give arguments that work in place of <...>: {option}" if form else ""
+def to_fill_in(tool: str, form: str) -> str:
+    """Return how to give arguments in a form to fill in, whole or not at all; empty without a form."""
+    if not form:
+        return ""
+    option = shell_line(["--example", f"{tool} {form}"])
+    if named(option, MAX_FORM) == option:
+        return f"; give arguments that work in place of <...>: {option}"
+    return f"; give arguments that work: {shell_line(['--example', f'{named(tool, 40)} JSON'])}"
 
 
 def _nearest(subject: Subject, tool: str, nearest: Nearest) -> str:
