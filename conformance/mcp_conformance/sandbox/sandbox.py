@@ -258,7 +258,7 @@ class Choice:
 def _namespaces(choice: Choice) -> Sandbox:
     tried = _tried()
     if reason := tried["inside"]:
-        raise Unavailable(f"namespaces: this system refuses them ({reason})")
+        raise Unavailable(f"namespaces: this system refuses them, or has no more ({reason})")
     is_other = is_root() and not tried["other"]
     return choice.of_kind(NAMESPACES, abi=tried["abi"], can_be_apart=True, is_other=is_other)
 
