@@ -51,6 +51,9 @@ EMPTY_ANSWERS = (
 FREE_STREAM = (
     "Serve requests while a GET stream is open: its handler may hold neither a lock nor the only worker."
 )
+LINE_END = (
+    "Write a line end after each message, and flush stdout at once: the answer came without its line end."
+)
 ENDS = (
     "Catch what handling a request raises, and answer with an error; let nothing that it calls exit, abort "
     "or panic."

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from mcp_conformance import remedies
-from mcp_conformance.client.reply import Closed, Fault, Unanswered
+from mcp_conformance.client.reply import Closed, Fault, Silence, Unanswered
 from mcp_conformance.outcome import Defect, Outcome, ToolBugs
 from mcp_conformance.protocol.jsonrpc import EVENT, NOT_UTF_8, Line, foreign_encoding, is_response, show
 from mcp_conformance.requirements.catalogue import Requirement, requirement
@@ -204,6 +204,8 @@ def empty_response(lines: Sequence[Line], empty: Empty, got: str, methods: Itera
 
 def remedy_of(verdict: Finding | Blocked, row: Requirement, revision: str) -> str:
     """Return what to do about what a verdict has seen; empty if the rule's remedy will do."""
+    if not verdict.fix and isinstance(verdict.fault, Silence) and verdict.fault.unended:
+        return remedies.LINE_END
     is_end = row.id == ANSWERED and defect_of(verdict, row, revision) is Defect.DIES
     return verdict.fix or (remedies.ENDS if is_end else "")
 

@@ -15,7 +15,7 @@ from mcp_conformance.fuzzing.case_source import valid_cases
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.fuzzing.oracles import accepts_valid, answers
-from mcp_conformance.remedies import TOGETHER
+from mcp_conformance.remedies import NO_ANSWER, TOGETHER
 from mcp_conformance.target.probe import probe
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Blocked, Finding
@@ -263,6 +263,7 @@ def test_hung_process_is_replaced_and_other_values_are_not_accused(fuzzed):
 
     (text,) = fuzzed(mutated(mutate))
     assert re.search(r'valid arguments \{"a":2\d(\.\d+)?,"b":\S+\}: no answer within 5 s', text)
+    assert text.endswith(NO_ANSWER)
 
 
 def test_no_value_is_sent_twice(fuzzed):

@@ -61,6 +61,8 @@ def test_the_end_of_the_process_has_a_remedy_of_its_own():
     assert remedy_of(Blocked("no answer", fault=ends), row, NOW) == remedies.ENDS
     assert remedy_of(Blocked("no answer", fix="Do this.", fault=ends), row, NOW) == "Do this."
     assert remedy_of(Blocked("no answer", fault=Silence(5.0)), row, NOW) == ""
+    unended = Blocked("no answer", fault=Silence(5.0, unended=True))
+    assert remedy_of(unended, row, NOW) == remedies.LINE_END
     other = catalogue.requirement("cancel.completed-ignored")
     assert remedy_of(Blocked("no answer", fault=ends), other, NOW) == ""
 
