@@ -18,7 +18,7 @@ from mcp_conformance.world.members import ITEM, Member, words_of
 from mcp_conformance.world.refusals import clues
 from mcp_conformance.world.refusals.existence import things_wanted
 from mcp_conformance.world.refusals.needs import ANOTHER_VALUE
-from mcp_conformance.world.wording import kind_of_refusal, said, say_same
+from mcp_conformance.world.wording import kind_of_refusal, said
 from mcp_conformance.world.worked import Path, values_at
 from mcp_conformance.world.world import World
 
@@ -74,7 +74,7 @@ class Refused:
         """Read a refusal of arguments that have these known values; return whether something is missing."""
         text, data = said(reply)
         kind = kind_of_refusal(reply, arguments)
-        self.same = self.same + 1 if any(say_same(kind, one) for one in self._kinds) else 0
+        self.same = self.same + 1 if kind in self._kinds else 0
         self._kinds.add(kind)
         read = clues(text, arguments, self._tool.input_schema, data, self._world.names - {self._tool.name})
         named = [path for one in read for path in self._paths_of(one.member)]
