@@ -139,6 +139,7 @@ SAMPLES = {
         (PY1, PY2), [finding("not JSON", notification("notifications/message", level="error"))]
     ),
     "completion.missing-arguments-code": {TS1: ZOD, TS2: ZOD},
+    "capabilities.completions.declared": {RUST: NO_VALUES},
     "completion.undeclared-code": {RUST: NO_VALUES},
     "completion.unknown-prompt-code": {PY1: NO_VALUES, PY2: NO_VALUES},
     "completion.unknown-ref-type": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED},

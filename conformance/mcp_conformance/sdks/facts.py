@@ -124,6 +124,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("batch.empty-array", GO, p.ended, NO_HANDLER, GO_LINE),
     Fact("batch.notifications-only-silent", GO, p.ended, NO_HANDLER, GO_LINE),
     *_for(tuple(Sdk), "batch.receive", p.unanswered_array, NO_HANDLER, BATCHES),
+    Fact("capabilities.completions.declared", RUST, p.no_completions, OWN_RESULT),
     Fact("caching.hints.prompts-list", RUST, p.empty_list_without_hints, OWN_RESULT),
     Fact("caching.hints.resources-list", RUST, p.empty_list_without_hints, OWN_RESULT),
     Fact("caching.hints.resources-templates-list", RUST, p.empty_list_without_hints, OWN_RESULT),
