@@ -97,6 +97,12 @@ def test_a_body_that_grows_too_much_when_it_is_decoded_is_not_kept(client):
     assert (len(exchange.body), exchange.failure) == (1000, "the body has more than 1000 bytes")
 
 
+def test_only_the_beginning_of_a_body_that_is_too_long_is_kept(client):
+    with replying(b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 500_000) as server:
+        exchange = done(client(server, max_body=400_000), post(server.endpoint))
+    assert (len(exchange.body), exchange.failure) == (64 * 1024, "the body has more than 400000 bytes")
+
+
 def test_a_body_that_its_length_has_cut_is_read_whole(client):
     exchange = answered(client, OK.replace(b": 2", b": 1"))
     assert (exchange.body, exchange.trailing, exchange.received) == (b"{}", b"}", 1)
