@@ -19,14 +19,17 @@ def read_notes(path: Path) -> Notes:
 
     Raises `BadNotes` for a file that has none, or two for one server and rule.
     """
-    found: dict[tuple[str, str], str] = {}
     try:
-        for one in tomllib.loads(path.read_text(encoding="utf-8"))["read"]:
-            for server in one["servers"]:
-                key = (server, one["requirement"])
-                if key in found:
-                    raise BadNotes(f"{path}: {server}: {one['requirement']} has two notes")
-                found[key] = one["note"]
+        read = [
+            (server, one["requirement"], one["note"])
+            for one in tomllib.loads(path.read_text(encoding="utf-8"))["read"]
+            for server in one["servers"]
+        ]
     except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise BadNotes(f"{path}: tables [[read]] with requirement, servers and note are expected") from error
+    found: dict[tuple[str, str], str] = {}
+    for server, rule, note in read:
+        if (server, rule) in found:
+            raise BadNotes(f"{path}: {server}: {rule} has two notes")
+        found[server, rule] = note
     return found
