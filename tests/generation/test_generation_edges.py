@@ -19,6 +19,7 @@ from mcp_conformance.generation import (
     seeded,
 )
 from mcp_conformance.json_schema.validation import instance_errors
+from support.nightly import some_of
 
 LARGE = {"meta-schema"}
 TABLE = {name: schema for name, schema in SCHEMAS.items() if name not in LARGE}
@@ -28,8 +29,9 @@ def edges(schema):
     return [arguments for _, arguments in boundary(schema, REVISION)]
 
 
-@pytest.mark.parametrize("schema", TABLE.values(), ids=TABLE)
-def test_every_edge_is_valid(schema):
+@pytest.mark.parametrize("name", some_of(TABLE, 3))
+def test_every_edge_is_valid(name):
+    schema = TABLE[name]
     found = edges(schema)
     assert found
     for arguments in found:
@@ -78,8 +80,9 @@ def test_the_users_examples_come_first():
     assert next(boundary(MIXED, REVISION, [own])) == ("the user's example", own)
 
 
-@pytest.mark.parametrize("schema", TABLE.values(), ids=TABLE)
-def test_every_invalid_value_has_errors(schema):
+@pytest.mark.parametrize("name", some_of(TABLE, 3))
+def test_every_invalid_value_has_errors(name):
+    schema = TABLE[name]
     found = invalid(schema, REVISION)
     for one in found:
         assert instance_errors(one.arguments, schema, REVISION)
