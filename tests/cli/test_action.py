@@ -21,6 +21,7 @@ from mcp_conformance.report.servers import json as servers_json
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 from support import REFERENCE, mutant, quick_mutant
 from support.github_runner import BASH, TOKEN, CommentsApi, Runner, bash, evaluated, outputs
+from support.nightly import nightly
 from support.repositories import write
 from support.sample_report import EVIL as MARKUP
 from support.sample_report import REPORT, failed
@@ -176,6 +177,7 @@ def test_reports_of_several_servers_are_outputs(tmp_path, monkeypatch):
     assert outputs(Path("outputs").read_text("utf-8"))["reports"].splitlines() == written
 
 
+@nightly
 def test_all_servers_of_the_configuration_are_tested(tmp_path, monkeypatch, capfd):
     server = f"command = {json.dumps(quick_mutant('ping_result_has_payload'))}"
     options = 'select = ["ping"]\nfuzz = "none"\nrevision = "2025-11-25"'
@@ -244,6 +246,7 @@ def test_pull_request_gets_one_comment_with_what_changed(tmp_path, api):
 
 @in_bash
 @pytest.mark.parametrize(("server", "fails"), [(RIGHT, False), (BROKEN, True)], ids=["right", "broken"])
+@nightly
 def test_without_permission_the_summary_has_it_and_the_outcome_stays(server, fails, tmp_path, api):
     api.forbidden = True
     runner = Runner(ACTION, tmp_path / "repository", tmp_path / "runner")

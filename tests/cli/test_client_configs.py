@@ -16,6 +16,7 @@ from mcp_conformance.project.client_configs import BadConfig, NotTestable, read_
 from mcp_conformance.transport.credentials import secrets_of
 from mcp_conformance.transport.redaction import Redaction
 from support import REFERENCE, environment, forked, mutant, read_junit
+from support.nightly import nightly
 from support.processes import is_alive
 from support.repositories import write
 
@@ -300,6 +301,7 @@ time.sleep(600)
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@nightly
 def test_an_interrupt_ends_all_servers(number, tmp_path):
     """The terminal sends Ctrl-C to every process; SIGTERM reaches only the first one."""
     markers = [tmp_path / name for name in ("first", "second")]

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from support import COMMAND, environment
+from support.nightly import nightly
 
 AT_AN_IMPORT = """
 import os, signal, sys
@@ -54,7 +55,7 @@ def test_an_interrupt_at_the_start_is_one_line(name, tmp_path):
 @pytest.mark.parametrize(
     ("method", "number"), [("initialize", 1), ("tools/list", 1), ("tools/call", 40)], ids="{}".format
 )
-@pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
+@pytest.mark.parametrize("again", [pytest.param(False, marks=nightly), True], ids=["once", "twice"])
 def test_an_interrupt_is_short_and_no_success(method, number, again, tmp_path):
     server = [sys.executable, "-c", SERVER.format(method=method, number=number, again=again)]
     options = ["--call", "all", "--fuzz", "thorough", "--revision", "2025-11-25"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support import mutant
+from support.nightly import nightly
 from support.repositories import FILES, MINE, on, run_pytest, write
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -31,6 +32,7 @@ def both_ways(tmp_path_factory):
     ]
 
 
+@nightly
 def test_two_workers_give_the_same_cases(both_ways):
     one, two = both_ways
     assert one.exit == two.exit == 1, one.output

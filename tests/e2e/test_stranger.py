@@ -274,6 +274,7 @@ THEIR_PACKAGES = {
 @pytest.mark.parametrize("mode", ["prepend", "importlib"])
 @pytest.mark.parametrize("files", THEIR_PACKAGES.values(), ids=THEIR_PACKAGES)
 @pytest.mark.parametrize("is_on", [False, True], ids=["without", "with --conformance"])
+@nightly
 def test_a_package_named_conformance_is_theirs(tmp_path, alone, files, mode, is_on):
     repo = write(tmp_path / "repo", {**files, "pytest.ini": "[pytest]\npythonpath = .\n"})
     options = (*(on() if is_on else ()), f"--import-mode={mode}")

@@ -32,6 +32,7 @@ from mcp_conformance.transport.interface import NoAnswer
 from support import HANDSHAKE, REFERENCE, mutant, run_suite, started
 from support.bench import settings_in_memory
 from support.in_memory import mutated
+from support.nightly import nightly
 
 ANSWERED = "jsonrpc.response-every-request"
 QUICK = ("--timeout", "5", "--call", "all")
@@ -321,6 +322,7 @@ def test_server_that_ends_at_the_line_after_the_one_it_swallowed_has_ended():
     assert "a later ping" not in text
 
 
+@nightly
 def test_lost_request_is_shown_with_the_bursts_before_it(tmp_path):
     (text,) = blocked(mutant("a_cancellation_of_nothing_cancels_the_next_request"), cwd=tmp_path)
     first, *between, last = wire(text)

@@ -11,6 +11,7 @@ import pytest
 from mcp_conformance.cli.main import main
 from mcp_conformance.plugin.execution import pytest_keyboard_interrupt
 from support import REFERENCE, environment, forked, run_suite
+from support.nightly import nightly
 from support.processes import is_alive
 
 QUICK = ("--start-timeout", "2", "--timeout", "2")
@@ -139,6 +140,7 @@ NOT_STARTED = (*ENDED, NO_ANSWER, NOT_JSON, LINES, A_LINE)
         "refuses",
     ],
 )
+@nightly
 def test_server_without_a_session_is_blocked_once(code, message):
     run = run_suite(python(code), *QUICK)
     starts = message not in NOT_STARTED

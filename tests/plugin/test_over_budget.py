@@ -12,6 +12,7 @@ from mcp_conformance.plugin.run_counts import RunCounts
 from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.target.budgets import CallCost
 from support import REFERENCE, run_suite
+from support.nightly import nightly
 
 SELECT = ("--revision", "2025-11-25", "--select", "budget", "--call", "all", "-v")
 NAMES = {"start", "tools.count", "tools.bytes", "call.p95", "result.bytes"}
@@ -51,6 +52,7 @@ def calls(folder, *options):
     return data["run"]["measured"]["2025-11-25"]["result.bytes"], judged, len(tools)
 
 
+@nightly
 def test_each_worker_judges_the_calls_of_all_tools(tmp_path):
     more = ("--select", "tools.structured")
     largest, judged, tools = calls(tmp_path, *more, "-n", "2")

@@ -382,6 +382,7 @@ def failures(tmp_path_factory):
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
+@nightly
 def test_a_failure_shows_the_shrunk_arguments_and_their_lines(failures):
     text = failures["test_the_sum_is_right"]
     assert re.search(r"arguments=\{'a': 0, 'b': 101\}", text), text

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from support.nightly import nightly
 from support.running import forked
 
 SERVER = (Path(__file__).parents[2] / "docs" / "examples" / "server.py").read_text()
@@ -25,6 +26,7 @@ def run(folder, *options):
     return forked(words, folder, 60)
 
 
+@nightly
 def test_too_little_fails_and_a_later_run_takes_over_what_was_exercised(folder):
     status, output = run(folder, "--require-exercised", "2", "-n", "2", "--report=a.json", "--junitxml=j.xml")
     assert status == 1, output

@@ -36,6 +36,7 @@ from support.bench import (
 from support.http_in_thread import served
 from support.in_memory import mutated
 from support.mutant_runs import SEEN_BY_PACKETS, own_network, sick_api
+from support.nightly import nightly, some_of
 
 HTTP_PROCESS = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
 SERVED = ("", *(name for name in UNUSUAL if name != "old"))
@@ -127,7 +128,9 @@ def test_the_reference_server_is_clean():
     assert {case.revision for case in run.of("passed")} == NEWEST
 
 
-@pytest.mark.parametrize("revision", revisions.KNOWN)
+@pytest.mark.parametrize(
+    "revision", [pytest.param(one, marks=nightly if one in NEWEST else ()) for one in revisions.KNOWN]
+)
 def test_the_reference_server_is_clean_in_every_revision(revision):
     run = run_in_memory(revision)
     assert [failure.reason for failure in run.failures] == []
@@ -141,7 +144,7 @@ def spoken_over_http(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "revision"), [(name, one) for name in SERVED for one in spoken_over_http(name)]
+    ("name", "revision"), some_of([(name, one) for name in SERVED for one in spoken_over_http(name)], 2)
 )
 def test_a_right_server_over_http_is_not_accused(name, revision):
     found = run_over_http(name, revision)

@@ -81,6 +81,7 @@ def test_a_soak_says_so_too(tree):
     assert status == 0
 
 
+@nightly
 def test_a_rule_counts_once_its_family_was_read_against_it(tmp_path):
     copy_with_next(tmp_path)
     path = tmp_path / "conformance" / "mcp_conformance" / "requirements" / "families.toml"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_conformance.requirements.checks import checked
+from support.nightly import nightly
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -27,6 +28,7 @@ def test_a_wire_is_what_the_servers_answer():
 
 
 @pytest.mark.parametrize("id", FIRST.values())
+@nightly
 def test_the_wire_that_fails_is_not_the_one_that_passes(id):
     wires = wires_of(id)
     assert wires.fails

@@ -12,6 +12,7 @@ from mcp_conformance.sandbox.refusals import refusal_in
 from mcp_conformance.sandbox.sandbox import Choice, Sandbox
 from support import REFERENCE, run_suite
 from support.mutant_runs import SEEN_BY_PACKETS
+from support.nightly import nightly
 
 is_linux = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and Bubblewrap are of Linux")
 
@@ -175,6 +176,7 @@ def test_a_mistake_in_the_options_is_one_line(options, reason):
 
 
 @pytest.mark.skipif(not works("auto"), reason="nothing confines a server here")
+@nightly
 def test_a_server_has_the_same_verdicts_inside_and_outside():
     words = ("--fuzz", "none", "--select", "ping", "--select", "tools", "--select", "stdio", "--call", "all")
     outside, inside = (run_suite(REFERENCE, *words, *more) for more in ((), ("--sandbox", "auto")))

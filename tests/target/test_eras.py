@@ -6,6 +6,7 @@ import pytest
 
 from mcp_conformance.protocol import revisions
 from support import EVERYTHING, REFERENCE, awkward, mutant, run_suite
+from support.nightly import nightly
 
 HANDSHAKE, MODERN = revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN
 QUICK = ("--fuzz", "none", "--timeout", "3")
@@ -79,6 +80,7 @@ def test_a_server_without_a_handshake_is_tested_in_the_modern_era_alone(tmp_path
 @pytest.mark.parametrize(
     "action", ["return refused(request, -32602)", "return SILENCE", "raise SystemExit(1)"]
 )
+@nightly
 def test_a_server_without_discovery_is_tested_in_the_handshake_era_alone(tmp_path, action):
     server = logged(tmp_path / "log", "server/discover", "tools/list", action=action)
     run = run_suite(server, "--revision", "latest", "--select", "ping", *QUICK)

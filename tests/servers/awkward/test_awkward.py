@@ -33,7 +33,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize(
     ("name", "revision"),
-    some_of([(name, revision) for name in NAMES for revision in (NEWEST, OLDEST)], 2),
+    some_of([(name, revision) for name in NAMES for revision in (NEWEST, OLDEST)], 4),
 )
 def test_an_awkward_server_passes(name, revision, tmp_path):
     is_whole = revision == NEWEST
