@@ -29,8 +29,8 @@ WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
 FAMILIES_STEP = 8
 """One of so many families has a mutant on a process in each push; in memory all have theirs."""
-API_SHARE = 17
-"""The same for mutants that ask an API, whose checks start four processes."""
+WATCHED = "backend"
+"""The family of mutants that are watched for some seconds each, which a busy machine may not give."""
 RULES_SHARE = 2
 """One of so many sets of rules has its mutant in memory in each push."""
 PROCESS_SHARE = 6
@@ -214,8 +214,8 @@ def on_processes():
     chosen = {}
     families = sorted({one.family for one in all_mutants()})[:: 1 if WHOLE else FAMILIES_STEP]
     for one in all_mutants():
-        share = API_SHARE if one.family == "backend" else PROCESS_SHARE
-        if ON_PROCESSES or (one.needs_process and is_in_share(one, share)):
+        is_pushed = one.family != WATCHED and is_in_share(one, PROCESS_SHARE)
+        if ON_PROCESSES or (one.needs_process and is_pushed):
             chosen[one.name] = one
         elif not one.needs_process and one.family in families and one.family not in chosen:
             chosen[one.family] = one
