@@ -7,9 +7,11 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from io import StringIO
 
 import pytest
 
+from mcp_conformance.cli.main import main
 from mcp_conformance.cli.pytest_run import MachinePlugin
 from mcp_conformance.report.exit_status import FAILED, INTERNAL_ERROR, MACHINE
 from mcp_conformance.transport.interface import CannotStart
@@ -46,6 +48,13 @@ def test_a_reader_that_leaves_hides_no_findings():
 @posix
 def test_closed_output_hides_no_findings():
     assert status("print('x')", preexec_fn=lambda: os.close(1)) == (FAILED, "")
+
+
+def test_a_run_may_write_to_a_stream_that_is_no_file(monkeypatch):
+    out = StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    assert main(["run", "--select", "ping.responds", "--", *REFERENCE]) == 0
+    assert "verdict: passed" in out.getvalue()
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no full device")  # noqa: PTH110

@@ -1,5 +1,7 @@
 """Findings are shown as they are found: those of the lists first, each once."""
 
+from io import StringIO
+
 import pytest
 
 from mcp_conformance.outcome import Outcome
@@ -24,7 +26,7 @@ def result(outcome, revision="2025-11-25", tool="add", reason="expected x,\ngot 
 
 
 def test_a_finding_of_two_revisions_is_shown_once():
-    lines = FindingLines(lambda text, colour: f"<{colour}>{text}")
+    lines = FindingLines(StringIO(), lambda text, colour: f"<{colour}>{text}")
     both = [result(Outcome.FAILED, one) for one in ("2025-11-25", "2026-07-28")]
     assert list(lines.of(both)) == ["<red>FAILED tools.def.title-string add: expected x,\\ngot y"]
     assert list(lines.of(both)) == []
@@ -35,7 +37,7 @@ def test_a_finding_of_two_revisions_is_shown_once():
 
 @pytest.mark.parametrize("outcome", [Outcome.BLOCKED, Outcome.INFO, Outcome.PASSED, Outcome.EXPECTED])
 def test_what_is_no_finding_is_not_shown(outcome):
-    assert list(FindingLines(lambda text, _: text).of([result(outcome)])) == []
+    assert list(FindingLines(StringIO(), lambda text, _: text).of([result(outcome)])) == []
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import TextIO
 
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.text import named, shorten
@@ -17,11 +19,11 @@ STREAMED = (Outcome.FAILED, Outcome.WARNED)
 class FindingLines:
     """The lines of a run: each finding once, in however many revisions it is.
 
-    ``paint`` gives a word the colour with this name.
+    They are written to ``out``; ``paint`` gives a word the colour with this name.
     """
 
-    def __init__(self, paint: Callable[[str, str], str]):
-        self._paint = paint
+    def __init__(self, out: TextIO, paint: Callable[[str, str], str]):
+        self._out, self._paint = out, paint
         self._shown: set[tuple[str, str, str]] = set()
 
     def of(self, results: Iterable[Result]) -> Iterator[str]:
@@ -33,3 +35,9 @@ class FindingLines:
                 head = self._paint(one.outcome.upper(), one.outcome.style.colour)
                 about = f" {named(one.tool)}" if one.tool else ""
                 yield f"{head} {one.requirement}{about}: {named(shorten(one.reason, MAX_TEXT), MAX_TEXT)}"
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Write lines; if nobody reads them any more, the report at the end meets that too, and says so."""
+        with suppress(OSError):
+            for line in lines:
+                print(line, file=self._out, flush=True)

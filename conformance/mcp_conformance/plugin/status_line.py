@@ -132,8 +132,7 @@ class StatusLinePlugin:
 
     def __init__(self) -> None:
         self._line: StatusLine | None = None
-        self._out: TextIO | None = None
-        self._findings = FindingLines(lambda text, _: text)
+        self._findings: FindingLines | None = None
         self._has_errors = False
         self.ended_at_start = False
 
@@ -148,13 +147,12 @@ class StatusLinePlugin:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or not is_wanted(config):
             return
-        copy = os.dup(sys.stdout.fileno())  # pytest captures what is written to the original
-        out = os.fdopen(copy, "w", encoding=sys.stdout.encoding, errors="backslashreplace", newline="")
+        if (out := _copy_of_stdout()) is None:
+            return
         config.add_cleanup(partial(_close, out))
         options = config.stash[RUN_OPTIONS]
         if options.output_format == "full" and not options.selected:  # else it ends soon
-            self._out = out
-            self._findings = FindingLines(partial(_painted, config.get_terminal_writer()))
+            self._findings = FindingLines(out, partial(_painted, config.get_terminal_writer()))
         if can_rewrite():
             self._line = StatusLine(out)
             run_state(config).on_wait = self._line.wait
@@ -208,17 +206,9 @@ class StatusLinePlugin:
         results = results_of(report)
         if self._line is not None:
             self._line.found.update(one.outcome for one in results)
-        for line in self._findings.of(results) if self._out is not None else ():
+        if self._findings is not None and (lines := list(self._findings.of(results))):
             self._clear()
-            self._write(line)
-
-    def _write(self, line: str) -> None:
-        """Write a line to the terminal or the pipe, as long as somebody reads it."""
-        if self._out is not None:
-            try:
-                print(line, file=self._out, flush=True)
-            except OSError:  # the report at the end meets it too, and says so
-                self._out = None
+            self._findings.write(lines)
 
     def pytest_runtest_logfinish(self) -> None:
         """Count the check that ended."""
@@ -243,6 +233,14 @@ class StatusLinePlugin:
     def _clear(self) -> None:
         if self._line is not None:
             self._line.clear()
+
+
+def _copy_of_stdout() -> TextIO | None:
+    """Return a stream that leads where stdout does, which pytest captures; None if that is no file."""
+    with suppress(OSError, ValueError):
+        copy = os.dup(sys.stdout.fileno())
+        return os.fdopen(copy, "w", encoding=sys.stdout.encoding, errors="backslashreplace", newline="")
+    return None
 
 
 def _painted(writer: Any, text: str, colour: str) -> str:
