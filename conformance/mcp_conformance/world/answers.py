@@ -29,7 +29,7 @@ RESULTS = frozenset({"result", "output", "response"})
 """Keys whose values are the whole answer: what FastMCP wraps a text in."""
 MEASURES = frozenset({"count", "total", "size", "length", "byte", "duration", "ms", "second", "elapsed"})
 """The last words of keys whose numbers are measured, without a plural s."""
-NUMBERED = re.compile(r"(?=\S*\d)[\w-]{2,64}\Z")
+WITH_DIGIT = re.compile(r"(?=\S*\d)[\w-]{2,64}\Z")
 """A text with a digit, as ids have one: ``SAVE2``."""
 MIN_SHOWN = 3
 """Not measured: shorter texts and numbers stand in answers by chance."""
@@ -89,7 +89,7 @@ def values_of(
 def _values(
     result: Any, tool: str, arguments: Mapping[str, Any], ours: Ours, *, creates: bool
 ) -> Iterator[Known]:
-    sent = list(_scalars(arguments))
+    sent = list(leaves_of(arguments))
     origin = Origin("an answer of", tool)
     records = list(islice(_records(result), MAX_VALUES))
     created = _created(records, tool) if creates else set()
@@ -116,7 +116,8 @@ def _created(records: Sequence[Record], tool: str) -> set[Any]:
     """
     if not CREATING & set(words_of(tool)[:2]):
         return set()
-    return set(_ids(records, IDS, lambda keys: _is_identity(keys, tool)).values())
+    ids = _alone(records, lambda keys, value: _is_id(keys, value, IDS) and _is_identity(keys, tool))
+    return set(ids.values())
 
 
 def ids_of(result: Any, tool: str) -> dict[str, Any]:
@@ -125,18 +126,28 @@ def ids_of(result: Any, tool: str) -> dict[str, Any]:
     What has a digit is an id too under a name of what the tool is about: the ``coupon`` of ``make_coupon``.
     """
     records, things = list(islice(_records(result), MAX_VALUES)), things_of(tool)
-    named = [
-        replace(one, fields=tuple((keys, value) for keys, value in one.fields if _is_of(things, keys, value)))
-        for one in records
-    ]
-    return {**_alone(named), **_ids(records, IDS | {"code"})}
+    named = _alone(records, lambda keys, value: _is_of(things, keys, value))
+    return {**named, **_alone(records, lambda keys, value: _is_id(keys, value, IDS | {"code"}))}
+
+
+def _alone(records: Iterable[Record], is_meant: Callable[[tuple[str, ...], Any], bool]) -> dict[str, Any]:
+    """Return the values that are meant, by their keys and values, and alone under their keys."""
+    found: dict[str, set[Any]] = {}
+    for record in records:
+        for keys, value in record.fields:
+            if keys and is_meant(keys, value):
+                found.setdefault(keys[0], set()).add(value)
+    return {key: value for key, values in found.items() if len(values) == 1 for value in values}
+
+
+def _is_id(keys: tuple[str, ...], value: Any, ids: frozenset[str]) -> bool:
+    return bool(set(words_of(keys[0])) & ids) and _is_knowledge(value, keys)
 
 
 def _is_of(things: frozenset[str], keys: tuple[str, ...], value: Any) -> bool:
-    words = words_of(keys[0]) if keys else ()
-    return (
-        bool(words) and set(words) <= things and isinstance(value, str) and NUMBERED.match(value) is not None
-    )
+    words = words_of(keys[0])
+    has_digit = isinstance(value, str) and WITH_DIGIT.match(value) is not None
+    return bool(words) and set(words) <= things and has_digit
 
 
 def shows_any(result: Any, some: Iterable[Any]) -> bool:
@@ -148,34 +159,6 @@ def shows_any(result: Any, some: Iterable[Any]) -> bool:
         for leaf in leaves_of(result)
         for word in words
     )
-
-
-def _ids(
-    records: Iterable[Record],
-    ids: frozenset[str],
-    is_meant: Callable[[tuple[str, ...]], bool] = lambda _: True,
-) -> dict[str, Any]:
-    chosen = [
-        replace(
-            record,
-            fields=tuple(
-                (keys, value)
-                for keys, value in record.fields
-                if keys and set(words_of(keys[0])) & ids and _is_knowledge(value, keys) and is_meant(keys)
-            ),
-        )
-        for record in records
-    ]
-    return _alone(chosen)
-
-
-def _alone(records: Iterable[Record]) -> dict[str, Any]:
-    """Return the values that are alone under their keys."""
-    found: dict[str, set[Any]] = {}
-    for record in records:
-        for keys, value in record.fields:
-            found.setdefault(keys[0], set()).add(value)
-    return {key: value for key, values in found.items() if len(values) == 1 for value in values}
 
 
 def _is_knowledge(value: Any, keys: tuple[str, ...]) -> bool:
@@ -250,14 +233,3 @@ def _is_document(keys: tuple[str, ...], text: str) -> bool:
     key = keys[0].lower() if keys else ""
     is_message = (key in MESSAGES and " " in text) or (key in RESULTS and len(text.split()) > MAX_WORDS)
     return is_message or "\n" in text.strip() or parsed(text) is not None
-
-
-def _scalars(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        for one in value.values():
-            yield from _scalars(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _scalars(one)
-    else:
-        yield value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -20,18 +19,8 @@ TAKING = frozenset(
     {
         *("get", "list", "search", "find", "read", "fetch", "show", "describe", "query", "lookup", "check"),
         *("next", "pop", "dequeue", "claim", "take", "poll", "receive", "random", "pick", "draw", "sample"),
-        *(
-            "latest",
-            "recent",
-            "lease",
-            "reserve",
-            "acquire",
-            "assign",
-            "accept",
-            "process",
-            "pull",
-            "consume",
-        ),
+        *("latest", "recent", "lease", "reserve", "acquire", "assign", "accept", "process", "pull"),
+        "consume",
     }
 )
 """Words in the names of tools whose answers may name another thing each time, which was there before."""
@@ -46,12 +35,11 @@ class Makers:
 
     def __init__(self, store: Store):
         self._store = store
-        self._compared: set[str] = set()
-        self._keys: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+        self._keys: dict[str, set[str]] = {}  # of each tool whose answers were compared
 
     def owned(self, found: Iterable[Known], call: Call) -> Iterator[Known]:
         """Yield the values of an answer; those that name what the call made are of this run's making."""
-        keys = self._keys[call.tool.name]
+        keys = self._keys.get(call.tool.name, set())
         ids = ids_of(call.reply.result, call.tool.name) if keys else {}
         for one in found:
             key = next(iter(one.keys), "")
@@ -66,11 +54,12 @@ class Makers:
         """
         tool, words = call.tool, set(words_of(call.tool.name))
         is_usual = not (tool.read_only or call.is_slow or is_deleting(tool) or words & TAKING)
-        if not is_usual or tool.name in self._compared:
+        if not is_usual or tool.name in self._keys:
             return False
-        is_told = bool(words & PRODUCING) or shows_any(call.reply.result, self._ours_in(call))
+        if not (words & PRODUCING or shows_any(call.reply.result, self._ours_in(call))):
+            return False
         ids = ids_of(call.reply.result, tool.name)
-        return is_told and any(self._store.get(one) is None for one in ids.values())
+        return any(self._store.get(one) is None for one in ids.values())
 
     def compare(self, call: Call, again: Call) -> None:
         """Learn the keys whose ids differ in the answers to two calls alike, and were not known before.
@@ -79,13 +68,13 @@ class Makers:
         ``agent_id`` of who is next.
         """
         name = call.tool.name
-        self._compared.add(name)
+        self._keys[name] = set()
         if is_success(again.reply):
             first, second = ids_of(call.reply.result, name), ids_of(again.reply.result, name)
             keys = {key for key in first.keys() & second.keys() if first[key] != second[key]}
             new = {key for key in keys if not (self._store.get(first[key]) or self._store.get(second[key]))}
             own = {key for key in new if set(words_of(key)[:-1]) <= set(words_of(name))}
-            self._keys[name] = frozenset(new if len(keys) == 1 else own)
+            self._keys[name] = new if len(keys) == 1 else own
 
     def _ours_in(self, call: Call) -> Iterator[Any]:
         """Yield the texts and numbers that a call sent and this run made."""

@@ -38,61 +38,20 @@ COUNTED = re.compile(r"\b([A-Za-z][a-z]{2,30}) ((?=[\w-]{0,63}\d)[\w-]{1,64})\b(
 """``ticket 12``, ``Your comment c-7``"""
 UNCOUNTED = frozenset(
     {
-        *("about", "above", "after", "and", "are", "around", "before", "below", "between", "but", "chapter"),
-        *(
-            "down",
-            "for",
-            "from",
-            "has",
-            "have",
-            "into",
-            "last",
-            "least",
-            "line",
-            "more",
-            "most",
-            "next",
-            "now",
-        ),
-        *("now", "only", "over", "page", "part", "past", "since", "step", "takes", "than", "the", "these"),
-        *(
-            "those",
-            "took",
-            "total",
-            "under",
-            "until",
-            "was",
-            "were",
-            "which",
-            "with",
-            "within",
-            "year",
-            "version",
-        ),
+        *("about", "above", "after", "all", "and", "any", "are", "around", "before", "below", "between"),
+        *("but", "chapter", "down", "for", "from", "get", "got", "has", "have", "into", "its", "last"),
+        *("least", "line", "more", "most", "next", "not", "now", "only", "our", "over", "page", "part"),
+        *("past", "set", "since", "step", "takes", "than", "that", "the", "these", "this", "those", "took"),
+        *("total", "under", "until", "version", "was", "were", "which", "with", "within", "year"),
         *("january", "february", "march", "april", "may", "june", "july", "august", "september", "october"),
-        *("november", "december", "all", "any", "this", "that", "get", "got", "set", "its", "not", "our"),
+        *("november", "december"),
     }
 )
 """Words before a number that does not name a thing."""
 FILLERS = frozenset(
     {
-        *(
-            "with",
-            "the",
-            "new",
-            "an",
-            "a",
-            "has",
-            "its",
-            "your",
-            "their",
-            "and",
-            "by",
-            "under",
-            "of",
-            "unique",
-        ),
-        *("assigned", "s"),
+        *("a", "an", "and", "assigned", "by", "has", "its", "new", "of", "s", "the", "their", "under"),
+        *("unique", "with", "your"),
     }
 )
 """Words before an id that do not say of what it is."""
@@ -227,12 +186,9 @@ def _within(line: str) -> Iterator[Record]:
 
 
 def _of_what(word: str | None, kind: str) -> tuple[str, ...]:
-    """Return the keys of an id by the word before: that of the ``note`` in ``note ID: 12``."""
+    """Return the keys of an id or a code by the word before: that of the ``note`` in ``note ID: 12``."""
     kind = "code" if kind == "code" else "id"
-    is_alone = not word or word.lower() in FILLERS
-    if kind == "id" and not is_alone:
-        return f"{word} id", "id"
-    return (kind,) if is_alone else (f"{word} code", "code")
+    return (kind,) if not word or word.lower() in FILLERS else (f"{word} {kind}", kind)
 
 
 def _word_before(line: str, at: int) -> str:
