@@ -36,8 +36,8 @@ from mcp_conformance.protocol.revisions import content_types, has_content, is_mo
 from mcp_conformance.target.unanswered import NOT_FATAL
 from mcp_conformance.verdicts import NOT_JSON_RULE, Finding, transport_of
 from mcp_conformance.world.refusals.existence import MISSING
-from mcp_conformance.world.success import MARK, leaves_of, says_failure
-from mcp_conformance.world.wording import said
+from mcp_conformance.world.success import leaves_of, says_failure
+from mcp_conformance.world.wording import MARK, said
 
 ANSWERED = "jsonrpc.response-every-request"
 VALIDATED = "tools.call.inputs-validated"

@@ -24,9 +24,9 @@ from mcp_conformance.world.lock import locked
 from mcp_conformance.world.worked import Working, in_order
 
 FORMAT = 2
+"""The format of the file; a file of another one is not read."""
 # Not measured: the arguments of a thousand tools take a megabyte.
 MAX_BYTES = 64_000_000
-"""The format of the file; a file of another one is not read."""
 # Not measured: an exploration of 46 tools takes some ten seconds.  Who waits longer explores itself.
 MAX_WAIT_SECONDS = 60.0
 

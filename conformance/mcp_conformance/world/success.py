@@ -10,11 +10,10 @@ from typing import Any
 
 from mcp_conformance.client.refusals import refuses_in_words
 from mcp_conformance.client.reply import Reply
+from mcp_conformance.world.wording import MARK
 
 MAX_LENGTH = 4000
 """How many characters of an answer its kind depends on: these take 0.3 ms."""
-MARK = "\N{BULLET}"
-"""What stands in a kind for a value of our own."""
 NUMBER = re.compile(r"[-+]?\b[^\W\d]*\d\w*(?:[.:+-]\w*\d\w*)*")
 """A number, and a word with one: ids, dates and versions differ from answer to answer."""
 WORD = re.compile(r"\w")

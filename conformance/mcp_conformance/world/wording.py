@@ -12,7 +12,7 @@ from mcp_conformance.client.reply import Reply
 MAX_READ = 4_000
 """The most characters of a refusal that are read; the longest of the servers seen had 2,100."""
 MARK = "\N{BULLET}"
-"""What stands in the kind of a refusal for a value of our own."""
+"""What stands in the kind of an answer or a refusal for a value of our own."""
 MIN_AROUND = 15
 """Refusals that share fewer characters around our values may mean different things."""
 QUOTES = "'\"`"
