@@ -28,12 +28,14 @@ ROUNDED_ID, ROUNDED_TO = 2**53 + 1, 2**53
 ID_BEYOND_64_BITS = 2**64
 OLD_DRAFT = "http://json-schema.org/draft-07/schema#"
 """The dialect that Zod writes where no other is asked for."""
-MAX_SERDE_DEPTH = 128
-"""How deep serde_json reads, the JSON library of the Rust SDK.  Our deep params are 500 and 5,000 deep."""
+MAX_SERDE_DEPTH, BEYOND_DOUBLE = 128, 10**309
+"""How deep serde_json reads, the JSON library of the Rust SDK, and a number that it does not read.
+
+Our deep params are 500 and 5,000 deep.
+"""
 MAX_PYDANTIC_DEPTH, BEYOND_INT = 200, 10**4300
-BEYOND_DOUBLE = 10**309
-TRAILING_SPACE = re.compile(rb"[ \t]\r?\n?\Z")
 """How deep Pydantic's parser reads, and the first integer that it does not (seen in 2.14)."""
+TRAILING_SPACE = re.compile(rb"[ \t]\r?\n?\Z")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -75,14 +77,6 @@ def prompt_refused(code: int, before: str, after: str) -> Predicate:
         return answer.code == code and answer.text.startswith(f"{before}{answer.params.get('name')}{after}")
 
     return lambda evidence: any(map(accepts, evidence.answers))
-
-
-def offers(version: str) -> Predicate:
-    """Accept an opening with this version."""
-    return lambda evidence: any(
-        isinstance(one.result, Mapping) and one.result.get("protocolVersion") == version
-        for one in evidence.answers
-    )
 
 
 def fails_beginning(code: int, beginning: str) -> Predicate:
@@ -188,6 +182,11 @@ no_completions = _result(
 )
 content_without_tool_result = _result(lambda _, result: "content" in result and "toolResult" not in result)
 result_for_empty_filter = _result(lambda params, _: params.get("notifications") == {})
+
+
+def offers(version: str) -> Predicate:
+    """Accept an opening with this version."""
+    return _result(lambda _, result: result.get("protocolVersion") == version)
 
 
 def empty_list_without_hints(evidence: Evidence) -> bool:
@@ -307,8 +306,11 @@ def ended(evidence: Evidence) -> bool:
 
 def ended_at_cancellation(evidence: Evidence) -> bool:
     """Accept that the process ended with the status 1 after a cancellation."""
-    is_error = isinstance(evidence.fault, Closed) and evidence.fault.exit_code == 1
-    return is_error and any(_is_cancellation(one) for one in evidence.sent)
+    return _has_failed(evidence) and any(_is_cancellation(one) for one in evidence.sent)
+
+
+def _has_failed(evidence: Evidence) -> bool:
+    return isinstance(evidence.fault, Closed) and evidence.fault.exit_code == 1
 
 
 def _is_cancellation(message: Any) -> bool:
@@ -317,7 +319,11 @@ def _is_cancellation(message: Any) -> bool:
 
 def session_lost(evidence: Evidence) -> bool:
     """Accept that a session is not found any more: HTTP 404 in place of an answer."""
-    return isinstance(evidence.fault, Unanswered) and evidence.fault.status == 404
+    return _has_refused(evidence, 404)
+
+
+def _has_refused(evidence: Evidence, status: int) -> bool:
+    return isinstance(evidence.fault, Unanswered) and evidence.fault.status == status
 
 
 def ended_by_a_second_answer(evidence: Evidence) -> bool:
@@ -326,8 +332,7 @@ def ended_by_a_second_answer(evidence: Evidence) -> bool:
     stderr has the assertion that fails then, or, if the reader of stdin meets that first, the exception of a
     stream whose reader is gone.
     """
-    is_error = isinstance(evidence.fault, Closed) and evidence.fault.exit_code == 1
-    return is_error and any(one in evidence.stderr for one in SECOND_ANSWER)
+    return _has_failed(evidence) and any(one in evidence.stderr for one in SECOND_ANSWER)
 
 
 def ended_at_initialize(evidence: Evidence) -> bool:
@@ -342,7 +347,7 @@ def ended_at_trailing_space(evidence: Evidence) -> bool:
 
 def refused_without_json(evidence: Evidence) -> bool:
     """Accept HTTP 400 with a text that is no JSON-RPC error."""
-    return isinstance(evidence.fault, Unanswered) and evidence.fault.status == 400 and not evidence.answers
+    return _has_refused(evidence, 400) and not evidence.answers
 
 
 def unanswered_array(evidence: Evidence) -> bool:
@@ -353,14 +358,16 @@ def unanswered_array(evidence: Evidence) -> bool:
 
 def refused_array_as_meta(evidence: Evidence) -> bool:
     """Accept HTTP 415 for a request whose ``_meta`` is an array."""
-    is_array = any(Answer({}, one).params.get("_meta") == [] for one in evidence.requests)
-    return is_array and isinstance(evidence.fault, Unanswered) and evidence.fault.status == 415
+    return _has_refused(evidence, 415) and any(map(_has_array_as_meta, evidence.requests))
 
 
 def silent_at_array_as_meta(evidence: Evidence) -> bool:
     """Accept that a request whose ``_meta`` is an array is not answered."""
-    is_array = any(Answer({}, one).params.get("_meta") == [] for one in evidence.unanswered)
-    return is_array and isinstance(evidence.fault, Silence)
+    return isinstance(evidence.fault, Silence) and any(map(_has_array_as_meta, evidence.unanswered))
+
+
+def _has_array_as_meta(request: Mapping[str, Any]) -> bool:
+    return Answer({}, request).params.get("_meta") == []
 
 
 def confused_ids(evidence: Evidence) -> bool:
@@ -403,26 +410,7 @@ def dropped_by_serde(evidence: Evidence) -> bool:
 
     It takes no lone surrogates, no numbers that a double cannot hold, and no depth beyond its limit.
     """
-    return isinstance(evidence.fault, Silence | None) and any(map(_is_beyond_serde, _open(evidence)))
-
-
-def _open(evidence: Evidence) -> list[Mapping[str, Any]]:
-    """Return the requests without an answer in the lines, whatever else came."""
-    answered = [answer.request for answer in evidence.answers]
-    return [one for one in evidence.requests if one not in answered]
-
-
-def _is_beyond_serde(request: Mapping[str, Any]) -> bool:
-    levels = list(_levels(request))
-    numbers = (one for level in levels for one in level if isinstance(one, int | float))
-    is_deep = len(levels) > MAX_SERDE_DEPTH
-    return is_deep or _has_surrogate(levels) or any(abs(one) >= BEYOND_DOUBLE for one in numbers)
-
-
-def _has_surrogate(levels: list[list[Any]]) -> bool:
-    names = (name for level in levels for one in level if isinstance(one, Mapping) for name in one)
-    leaves = (one for level in levels for one in level)
-    return any(SURROGATE.search(one) for one in (*names, *leaves) if isinstance(one, str))
+    return _dropped(evidence, MAX_SERDE_DEPTH, (int, float), BEYOND_DOUBLE)
 
 
 def dropped_unreadable(evidence: Evidence) -> bool:
@@ -430,14 +418,30 @@ def dropped_unreadable(evidence: Evidence) -> bool:
 
     The parser takes no lone surrogates, no more digits than Python's `int`, and no depth beyond its limit.
     """
-    return isinstance(evidence.fault, Silence | None) and any(map(_is_unreadable, _open(evidence)))
+    return _dropped(evidence, MAX_PYDANTIC_DEPTH, (int,), BEYOND_INT)
 
 
-def _is_unreadable(request: Mapping[str, Any]) -> bool:
+def _dropped(evidence: Evidence, max_depth: int, numbers: tuple[type[int | float], ...], beyond: int) -> bool:
+    """Return whether a request that a parser cannot read has no answer in the lines, whatever else came.
+
+    The parser reads no lone surrogates, nothing deeper than ``max_depth``, and no number of the types
+    ``numbers`` that is as large as ``beyond``.
+    """
+    answered = [answer.request for answer in evidence.answers]
+    return isinstance(evidence.fault, Silence | None) and any(
+        one not in answered and _is_unreadable(one, max_depth, numbers, beyond) for one in evidence.requests
+    )
+
+
+def _is_unreadable(
+    request: Mapping[str, Any], max_depth: int, numbers: tuple[type[int | float], ...], beyond: int
+) -> bool:
     levels = list(_levels(request))
-    numbers = (one for level in levels for one in level if isinstance(one, int))
-    is_deep = len(levels) > MAX_PYDANTIC_DEPTH
-    return is_deep or _has_surrogate(levels) or any(abs(one) >= BEYOND_INT for one in numbers)
+    values = [one for level in levels for one in level]
+    names = [name for one in values if isinstance(one, Mapping) for name in one]
+    has_surrogate = any(SURROGATE.search(one) for one in (*names, *values) if isinstance(one, str))
+    is_large = any(abs(one) >= beyond for one in values if isinstance(one, numbers))
+    return len(levels) > max_depth or has_surrogate or is_large
 
 
 def _has_deep_params(request: Mapping[str, Any]) -> bool:
