@@ -53,7 +53,7 @@ def missing(window: Window) -> tuple[str, tuple[Line, ...], str]:
     too: a server may confuse the streams of the two.
     """
     request, end = window.open[0], window.end
-    left = len(window.open) - 1 - (window.mute and len(window.open) > 1)  # the last ping is told by itself
+    left = len(window.open) - 1 - (window.mute and len(window.open) > 1)  # the last ping has words of its own
     others = (" (nor was 1 other)" if left == 1 else f" (nor were {left} others)") if left else ""
     what = f"{name_of(request)} was never answered{others}"
     if end is not None:

@@ -17,6 +17,7 @@ ABSENT = None
 """A call without ``arguments``."""
 
 MEBIBYTE = 2**20
+LONG_TEXT, LONG_NAME = "a text of 1 MiB", "a name of 1 MiB"
 # Beyond serde_json (128 levels), the official Python SDK, which never answers 500, and Python (some 1,000).
 DEPTHS = (64, 500, 5000)
 
@@ -32,7 +33,7 @@ LARGE, MAX_LARGE_PLACES = 10_000, 3
 """The bytes of a large value, and the members that it is placed in."""
 
 TEXTS = {
-    "a text of 1 MiB": b'"' + b"x" * MEBIBYTE + b'"',
+    LONG_TEXT: b'"' + b"x" * MEBIBYTE + b'"',
     "a text with NUL": rb'"a\u0000b"',
     "a lone high surrogate": rb'"\ud800"',
     "a lone low surrogate": rb'"\udfff"',
@@ -96,7 +97,7 @@ READABLE = (
 )
 """The values that no parser refuses, so that a server can answer with the id of the request."""
 
-SLOW_AT_MOST = READABLE | {"a text of 1 MiB", "a name of 1 MiB"}
+SLOW_AT_MOST = READABLE | {LONG_TEXT, LONG_NAME}
 """The values that a parser refuses only for their size: without an answer, it is the tool that takes long."""
 
 WRONG_TYPES = {"null": b"null", "a number": b"0", "true": b"true", "an array": b"[]", "an object": b"{}"}
@@ -214,7 +215,7 @@ class Hostility:
             _with_member(self._base, "constructor", b'{"prototype":{"polluted":true}}'),
         )
         yield "a name with a lone surrogate", _joined(_inside(self._base), rb'"\ud800":0')
-        yield "a name of 1 MiB", _with_member(self._base, "n" * MEBIBYTE, b"0")
+        yield LONG_NAME, _with_member(self._base, "n" * MEBIBYTE, b"0")
 
 
 def _raw(value: Any) -> bytes:

@@ -179,7 +179,7 @@ class Space:
         return self._known[key]
 
     def _require_room(self) -> None:
-        """Raise `Exhausted` for a schema of which as many conjunctions are made as there may be."""
+        """Raise `Exhausted` if more than `MAX_CONJUNCTIONS` are made of the schema."""
         if len(self._known) > MAX_CONJUNCTIONS:
             reason = f"the schema is {TOO_COSTLY}: its branches have too many combinations"
             raise Exhausted(reason, is_too_costly=True)

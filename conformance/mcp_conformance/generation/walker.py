@@ -107,7 +107,7 @@ class Walk:
         types = shape.types if shape.values is None else []
         if self._is_short(depth):
             types = [name for name in types if name not in ("array", "object")] or types
-        if not types:  # nobody has judged that of a schema with too many combinations
+        if not types:  # a schema with too many combinations was not judged before
             raise Rejected("none of its types and values is possible")
         return self.of_type(shape, types[self._source.index(len(types))], depth)
 

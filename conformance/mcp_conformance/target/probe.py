@@ -274,9 +274,10 @@ def _is_unknown_session(session: Session, refusal: Reply) -> bool:
 
 
 def _refusal_of_all(session: Session, listing: Listing) -> ProbeFailure | None:
-    """Return the failure of a server that refuses each request after the opening in the same words, or none.
+    """Return the failure of a server that refuses each request after the opening alike; None without one.
 
-    Errors of `OF_REQUEST`, or for want of a network, do not count.
+    An empty answer to each request is such a failure too.  Errors of `OF_REQUEST`, or for want of a network,
+    do not count.
     """
     lists = [method for feature, method in LISTED.items() if session.declares(feature)]
     if not lists or session.closed or len(listing.replies) > 1:
@@ -301,7 +302,7 @@ def _refusal_of_all(session: Session, listing: Listing) -> ProbeFailure | None:
 
 
 def _empty_answers(session: Session, lists: Sequence[str], first: Reply) -> ProbeFailure | None:
-    """Return the failure of a server that answers each request with nothing, one of an unknown method too."""
+    """Return the failure of a server whose answer to each request, even of an unknown method, is empty."""
     others = (session.request(method) for method in (*lists, NO_SUCH_METHOD) if method != first.method)
     if not all(map(_is_empty, others)):
         return None

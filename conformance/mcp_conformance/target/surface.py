@@ -30,7 +30,7 @@ LOCKED, OLD = "credential", "HTTP+SSE"
 SPOILT = "other sessions"
 """The failure of a server over HTTP that serves nobody any more after one exchange."""
 REFUSING = "every request"
-"""The failure of a server that opens a session, and refuses each request in it in the same words, or none."""
+"""The failure of a server that opens a session, and refuses each request in it alike, or answers with {}."""
 SESSIONLESS = {LOCKED: "http.auth.", OLD: "http.sse24."}
 """What the ids of the rules begin with that are judged all the same."""
 TEMPLATES = "resources/templates/list", "resourceTemplates"

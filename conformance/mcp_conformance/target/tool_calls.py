@@ -213,7 +213,7 @@ class ToolCalls:
             self._explore(name)
 
     def _take_answered(self, seconds: float) -> None:
-        """Take the answers of pending calls that are here when they last so long: others may need them."""
+        """Wait until pending calls last so long, and take the answers that came: others may need them."""
         answered = [one.tool.name for one in self.pending if not one.lasts(seconds)]
         if answered:
             self._take(answered)
