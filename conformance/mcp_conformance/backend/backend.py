@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -19,19 +18,15 @@ from mcp_conformance.backend.contact import Contact
 from mcp_conformance.backend.line import Caller, Line, take
 from mcp_conformance.backend.names import Names
 from mcp_conformance.backend.network import Network
-from mcp_conformance.backend.place import TRY, Place
+from mcp_conformance.backend.place import Place
 from mcp_conformance.backend.sickness import SICKNESSES, WELL, Sickness
 from mcp_conformance.backend.trust import replaced_files, trusting
 from mcp_conformance.sandbox.confined import Confined
+from mcp_conformance.sandbox.programs import launched, tried
 from mcp_conformance.sandbox.traffic import Traffic
 from mcp_conformance.transport.throwaway import ScratchFolder
 
-START = (
-    "import sys; sys.path.append(sys.argv.pop(1)); "
-    "from mcp_conformance.backend.launch import main; main(sys.argv[1:])"
-)
-"""The program that starts `launch` without the user's modules."""
-TRY_SECONDS = 30
+LAUNCH = "mcp_conformance.backend.launch"
 
 
 class _Home:
@@ -154,7 +149,7 @@ class Backend:
 
         return replace(
             confined,
-            command=(*_launched(), place.to_json(), *confined.command),
+            command=launched(LAUNCH, place.to_json(), *confined.command),
             environment=trusting(confined.environment, own, self._home.bundle),
             traffic=Traffic(tapped),
             files=(*confined.files, theirs.fileno(), tap.fileno()),
@@ -192,18 +187,11 @@ class Backend:
             return not is_over()
 
 
-def _launched() -> tuple[str, ...]:
-    """Return the beginning of the command that starts the launcher."""
-    return (sys.executable, "-I", "-S", "-c", START, str(Path(__file__).parents[2]))
-
-
 @cache
 def obstacle() -> str:
     """Return why no server can have a network of its own here; empty if one can."""
     try:
-        done = subprocess.run(
-            (*_launched(), TRY), capture_output=True, text=True, timeout=TRY_SECONDS, check=True
-        )
+        reason = tried(LAUNCH)
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
-    return f"a process gets no network of its own here: {done.stdout}" if done.stdout else ""
+    return f"a process gets no network of its own here: {reason}" if reason else ""

@@ -7,16 +7,15 @@ reports what fails.  It runs without the packages of the user.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from mcp_conformance.backend.place import TRY, Place
+from mcp_conformance.backend.place import Place
 from mcp_conformance.sandbox import limits, mounts, namespaces, network
-from mcp_conformance.sandbox.launch import NOT_STARTED, RESTORED
+from mcp_conformance.sandbox.launch import NOT_STARTED, become_program
+from mcp_conformance.sandbox.policy import TRY
 
 assert sys.platform == "linux"
 
@@ -38,9 +37,7 @@ def main(words: Sequence[str]) -> None:
             network.hand_over(place.channel, [opened.enter_context(one) for one in listeners()])
         if not place.is_sandboxed:
             limits.drop_privileges()
-        for name in RESTORED:
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
-        os.execvp(command[0], command)  # noqa: S606
+        become_program(command)
     except OSError as error:
         sys.stderr.write(f"cannot start {command[0]} in a network of its own: {error}\n")
         sys.exit(NOT_STARTED)

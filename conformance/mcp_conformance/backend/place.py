@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 
-TRY = "--try"
-"""What the launcher takes in place of surroundings: to report what does not work here."""
-
 
 @dataclass(frozen=True)
 class Place:

@@ -49,14 +49,14 @@ def main(words: Sequence[str]) -> None:
     try:
         limits.restrict()
         if how != LIMITS:
-            confine(Policy.from_json(how), lambda: _become(command))
-        _become(command)
+            confine(Policy.from_json(how), command)
+        become_program(command)
     except OSError as error:
         sys.stderr.write(f"cannot start {command[0]} in the sandbox: {error}\n")
         sys.exit(NOT_STARTED)
 
 
-def confine(policy: Policy, become: Callable[[], NoReturn]) -> NoReturn:
+def confine(policy: Policy, command: list[str]) -> NoReturn:
     """Confine this process and those it starts, for good, and become the server.  Raises `OSError`."""
     here = os.getcwd()  # noqa: PTH109
 
@@ -66,7 +66,7 @@ def confine(policy: Policy, become: Callable[[], NoReturn]) -> NoReturn:
         if landlock.abi() or not policy.is_inside:
             landlock.restrict(policy)
         system_calls.restrict(policy)
-        become()
+        become_program(command)
 
     if policy.is_inside:
         seen = _enter(policy)
@@ -74,8 +74,7 @@ def confine(policy: Policy, become: Callable[[], NoReturn]) -> NoReturn:
         namespaces.enter(namespaces.NETWORK)
     if policy.is_apart:
         network.furnish()
-        if policy.tap >= 0:
-            network.hand_over_packets(policy.tap)
+        network.hand_over_packets(policy.tap)
     if policy.is_inside:
         run_inside(policy.life, lambda: _prepare(seen), restrict_and_become)
     restrict_and_become()
@@ -100,7 +99,8 @@ def _prepare(seen: View) -> None:
     seen.enter()
 
 
-def _become(command: list[str]) -> NoReturn:
+def become_program(command: list[str]) -> NoReturn:
+    """Become a program, with the signals that any other one has.  Raises `OSError`."""
     for name in RESTORED:
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     os.execvp(command[0], command)  # noqa: S606

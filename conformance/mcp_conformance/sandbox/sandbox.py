@@ -18,7 +18,8 @@ from typing import TypedDict
 from mcp_conformance.sandbox import bubblewrap, docker, landlock
 from mcp_conformance.sandbox.confined import Confined, Start
 from mcp_conformance.sandbox.lifeline import Lifeline
-from mcp_conformance.sandbox.policy import ANY_HOST, LIMITS, SYSTEM, TRY, Policy, Unavailable
+from mcp_conformance.sandbox.policy import ANY_HOST, LIMITS, SYSTEM, Policy, Unavailable
+from mcp_conformance.sandbox.programs import launched, tried
 from mcp_conformance.sandbox.refusals import Refusal, refusal_in
 from mcp_conformance.sandbox.runtime_paths import named_paths, runtime_paths
 from mcp_conformance.sandbox.system_calls import is_known_machine, of_namespaces
@@ -27,12 +28,7 @@ from mcp_conformance.sandbox.traffic import Traffic
 AUTO, NAMESPACES, LANDLOCK, BUBBLEWRAP = "auto", "namespaces", "landlock", "bubblewrap"
 DOCKER, NONE = "docker", "none"
 KINDS = (AUTO, NAMESPACES, BUBBLEWRAP, LANDLOCK, f"{DOCKER}:IMAGE", NONE)
-START = (
-    "import sys; sys.path.append(sys.argv.pop(1)); "
-    "from mcp_conformance.sandbox.launch import main; main(sys.argv[1:])"
-)
-"""The program that starts `launch` without the user's modules."""
-TRY_SECONDS = 30
+LAUNCH = "mcp_conformance.sandbox.launch"
 RESOLVERS = "/etc/resolv.conf"
 ROOT = "the server is root's: run this as another user"
 
@@ -90,11 +86,15 @@ class Sandbox:
         return is_held and not self.write and not self.network
 
     @property
+    def _name(self) -> str:
+        """The text of ``--sandbox`` that asks for this kind."""
+        return f"{DOCKER}:{self.image}" if self.kind == DOCKER else self.kind
+
+    @property
     def words(self) -> tuple[str, ...]:
         """The options by which a command of this tool gets the same sandbox."""
-        kind = f"{DOCKER}:{self.image}" if self.kind == DOCKER else self.kind
         return (
-            *("--sandbox", kind),
+            *("--sandbox", self._name),
             *(word for path in self.read for word in ("--allow-read", str(path))),
             *(word for path in self.write for word in ("--allow-write", str(path))),
             *(("--allow-net",) if self.network else ()),
@@ -106,9 +106,10 @@ class Sandbox:
 
     def describe(self, *, listens: bool) -> str:
         """Return what confines the server, and what is left open, in one line."""
-        if self.kind not in (NAMESPACES, LANDLOCK):
-            whole = f"{self.kind}{f':{self.image}' if self.image else ''}"
-            return f"{whole}; {ROOT}" if is_root() else whole
+        how = self._how(listens=listens) if self.kind in (NAMESPACES, LANDLOCK) else self._name
+        return f"{how}; {ROOT}" if is_root() and not self.is_other else how
+
+    def _how(self, *, listens: bool) -> str:
         is_apart = self.can_be_apart and not (self.network or listens)
         version = "version" if self.kind == LANDLOCK else "landlock version"
         facts = [f"{version} {self.abi}"] if self.abi else []
@@ -116,8 +117,7 @@ class Sandbox:
         how = f"{self.kind} ({', '.join(facts)})" if facts else self.kind
         left = landlock.not_held(self.abi) if self.kind == LANDLOCK else []
         left += self._open(listens=listens, is_apart=is_apart)
-        how += f"; not confined: {', '.join(left)}" if left else ""
-        return f"{how}; {ROOT}" if is_root() and not self.is_other else how
+        return f"{how}; not confined: {', '.join(left)}" if left else how
 
     def _open(self, *, listens: bool, is_apart: bool) -> list[str]:
         """Return what stays open of the sockets that are not allowed."""
@@ -160,7 +160,7 @@ def _by_launch(start: Start, policy: Policy) -> Confined:
         ours, number = channel()
         policy, lifeline = policy._replace(life=number), Lifeline(ours)
     return Confined(
-        _launched(policy.to_json(), *start.words),
+        launched(LAUNCH, policy.to_json(), *start.words),
         start.env,
         traffic,
         lifeline,
@@ -174,17 +174,12 @@ def _by_bubblewrap(start: Start, policy: Policy) -> Confined:
     assert sys.platform == "linux"
     program = of_namespaces()
     if not program:
-        return Confined(_launched(LIMITS, *bubblewrap.wrapped(start.words, policy)), start.env)
+        return Confined(launched(LAUNCH, LIMITS, *bubblewrap.wrapped(start.words, policy)), start.env)
     given = os.memfd_create("filter")
     os.write(given, program)
     os.lseek(given, 0, os.SEEK_SET)
-    words = _launched(LIMITS, *bubblewrap.wrapped(start.words, policy, given))
+    words = launched(LAUNCH, LIMITS, *bubblewrap.wrapped(start.words, policy, given))
     return Confined(words, start.env, files=(given,), close=lambda: os.close(given))
-
-
-def _launched(*words: str) -> tuple[str, ...]:
-    """Return the command that starts `launch` with these words."""
-    return (sys.executable, "-I", "-S", "-c", START, str(Path(__file__).parents[2]), *words)
 
 
 # The choice --------------------------------------------------------------------------------------
@@ -256,11 +251,11 @@ class Choice:
 
 
 def _namespaces(choice: Choice) -> Sandbox:
-    tried = _tried()
-    if reason := tried["inside"]:
-        raise Unavailable(f"namespaces: this system refuses them, or has no more ({reason})")
-    is_other = is_root() and not tried["other"]
-    return choice.of_kind(NAMESPACES, abi=tried["abi"], can_be_apart=True, is_other=is_other)
+    works = _tried()
+    if reason := works["inside"]:
+        raise Unavailable(f"namespaces: this system refuses them, or their maximum is reached ({reason})")
+    is_other = is_root() and not works["other"]
+    return choice.of_kind(NAMESPACES, abi=works["abi"], can_be_apart=True, is_other=is_other)
 
 
 def is_root() -> bool:
@@ -277,10 +272,10 @@ def _bubblewrap(choice: Choice) -> Sandbox:
 
 
 def _landlock(choice: Choice) -> Sandbox:
-    tried = _tried()
-    if not tried["abi"]:
+    works = _tried()
+    if not works["abi"]:
         raise Unavailable("landlock: this system has none (Linux 5.13 or later, and not switched off)")
-    return choice.of_kind(LANDLOCK, abi=tried["abi"], can_be_apart=not tried["apart"])
+    return choice.of_kind(LANDLOCK, abi=works["abi"], can_be_apart=not works["apart"])
 
 
 MADE = {NAMESPACES: _namespaces, BUBBLEWRAP: _bubblewrap, LANDLOCK: _landlock}
@@ -292,9 +287,7 @@ def _tried() -> Tried:
     """Return what works here, as `launch` finds out in a process of its own."""
     try:
         with tempfile.TemporaryDirectory() as folder:
-            words = _launched(TRY, folder)
-            done = subprocess.run(words, capture_output=True, text=True, timeout=TRY_SECONDS, check=True)
-        found: Tried = json.loads(done.stdout)
+            found: Tried = json.loads(tried(LAUNCH, folder))
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return Tried(abi=0, apart=str(error), inside=str(error), other=str(error))
     return found
