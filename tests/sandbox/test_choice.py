@@ -13,6 +13,7 @@ from mcp_conformance.sandbox.sandbox import Choice, Sandbox
 from support import REFERENCE, run_suite
 from support.mutant_runs import SEEN_BY_PACKETS
 from support.nightly import nightly
+from support.sandboxes import sandbox_of
 
 is_linux = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and Bubblewrap are of Linux")
 
@@ -152,13 +153,6 @@ def test_an_ordinary_error_is_no_refusal():
 # Whole runs --------------------------------------------------------------------------------------
 
 
-def works(kind):
-    try:
-        return Choice(kind).sandbox() is not None
-    except Unavailable:
-        return False
-
-
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -175,7 +169,7 @@ def test_a_mistake_in_the_options_is_one_line(options, reason):
     assert reason in line
 
 
-@pytest.mark.skipif(not works("auto"), reason="nothing confines a server here")
+@pytest.mark.skipif(not sandbox_of("auto"), reason="nothing confines a server here")
 @nightly
 def test_a_server_has_the_same_verdicts_inside_and_outside():
     words = ("--fuzz", "none", "--select", "ping", "--select", "tools", "--select", "stdio", "--call", "all")
@@ -189,7 +183,7 @@ def test_a_server_has_the_same_verdicts_inside_and_outside():
     assert "sandbox: " in inside.output
 
 
-@pytest.mark.skipif(not works("auto"), reason="nothing confines a server here")
+@pytest.mark.skipif(not sandbox_of("auto"), reason="nothing confines a server here")
 def test_a_server_that_the_sandbox_keeps_from_starting_is_reported_so(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("hush")

@@ -12,9 +12,10 @@ import pytest
 
 from mcp_conformance.sandbox.confined import Start
 from mcp_conformance.sandbox.landlock import TCP_ABI
-from mcp_conformance.sandbox.policy import MAX_MEMORY_BYTES, Unavailable
-from mcp_conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, NAMESPACES, Choice
+from mcp_conformance.sandbox.policy import MAX_MEMORY_BYTES
+from mcp_conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, NAMESPACES
 from mcp_conformance.sandbox.system_calls import is_known_machine
+from support.sandboxes import require_sandbox
 
 TRIES = """
 import json, os, signal, socket, sys
@@ -54,10 +55,7 @@ HARMLESS = {"pair", "own file", "own folder", "system", "null", "child"}
 def sandbox(request):
     """Return each sandbox that works here."""
     kind, _, is_limited = request.param.partition(" ")
-    try:
-        found = Choice(kind).sandbox()
-    except Unavailable as reason:
-        pytest.skip(str(reason))
+    found = require_sandbox(kind)
     assert found is not None
     return replace(found, can_be_apart=found.can_be_apart and not is_limited)
 
@@ -113,7 +111,7 @@ def test_what_the_user_allows_is_allowed(sandbox, tmp_path):
 
 def test_an_open_network_opens_no_unix_sockets(tmp_path):
     """Docker and systemd listen on them, and start what they are asked to."""
-    sandbox = replace(landlocked(), network=True)
+    sandbox = replace(require_sandbox(LANDLOCK), network=True)
     if not is_known_machine():
         pytest.skip("there is no filter for this machine")
     program = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM); socket.socket(socket.AF_UNIX)"
@@ -123,7 +121,7 @@ def test_an_open_network_opens_no_unix_sockets(tmp_path):
 
 
 def test_a_server_over_http_may_only_listen_on_its_port(tmp_path):
-    sandbox = landlocked()
+    sandbox = require_sandbox(LANDLOCK)
     if sandbox.abi < TCP_ABI:
         pytest.skip("this Landlock does not limit ports")
     bind = "import socket, sys; [socket.create_server(('127.0.0.1', int(one))) for one in sys.argv[1:]]"
@@ -135,11 +133,3 @@ def test_a_server_over_http_may_only_listen_on_its_port(tmp_path):
         )
         done = subprocess.run(sandbox.confined(start).command, capture_output=True, text=True, check=False)
         assert ("PermissionError" not in done.stderr) is is_possible, done.stderr
-
-
-def landlocked():
-    """Return the sandbox of Landlock; skip the test without it."""
-    try:
-        return Choice(LANDLOCK).sandbox()
-    except Unavailable as reason:
-        pytest.skip(str(reason))

@@ -17,12 +17,12 @@ import pytest
 
 from mcp_conformance.client.session import Session
 from mcp_conformance.sandbox.landlock import SIGNAL_ABI
-from mcp_conformance.sandbox.policy import Unavailable
-from mcp_conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, NAMESPACES, NONE, Choice
+from mcp_conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, NAMESPACES, NONE
 from mcp_conformance.sandbox.system_calls import ARCHITECTURES
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.throwaway import throwaway_folder
 from support import HANDSHAKE
+from support.sandboxes import require_sandbox
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "hostile.md"
 KINDS = (NONE, LANDLOCK, BUBBLEWRAP, NAMESPACES)
@@ -45,10 +45,7 @@ pytestmark = [
 @pytest.fixture(params=KINDS)
 def sandbox(request):
     """Return each sandbox; skip the test for one that does not work here in full."""
-    try:
-        found = Choice(request.param).sandbox()
-    except Unavailable as reason:
-        pytest.skip(str(reason))
+    found = require_sandbox(request.param)
     if found is not None and found.kind == LANDLOCK and found.abi < SIGNAL_ABI:
         pytest.skip("this Landlock does not hold signals")
     return found
@@ -172,11 +169,13 @@ class Queue:
 
     def __enter__(self):
         flags = os.O_CREAT | os.O_RDONLY | os.O_NONBLOCK
-        self._id = libc().mq_open(self._name, flags, 0o600, ctypes.byref((ctypes.c_long * 8)(0, 1, 64)))
+        about = (ctypes.c_long * 8)(0, 1, MESSAGE_BYTES)
+        self._id = libc().mq_open(self._name, flags, 0o600, ctypes.byref(about))
         return self
 
     def has_message(self):
-        return libc().mq_receive(self._id, ctypes.create_string_buffer(64), ctypes.c_size_t(64), None) >= 0
+        room = ctypes.create_string_buffer(MESSAGE_BYTES)
+        return libc().mq_receive(self._id, room, ctypes.c_size_t(MESSAGE_BYTES), None) >= 0
 
     def __exit__(self, *_):
         libc().mq_close(self._id)

@@ -9,11 +9,11 @@ import sys
 import pytest
 
 from mcp_conformance.sandbox.confined import Start
-from mcp_conformance.sandbox.policy import Unavailable
-from mcp_conformance.sandbox.sandbox import NAMESPACES, Choice
+from mcp_conformance.sandbox.sandbox import NAMESPACES
 from mcp_conformance.transport.interface import EOF
 from mcp_conformance.transport.process import Process
 from mcp_conformance.transport.usage import tree, usage_of
+from support.sandboxes import require_sandbox
 
 SECONDS = 60
 """How long an event may take on a busy machine."""
@@ -38,10 +38,7 @@ sys.stdin.read()
 @pytest.fixture
 def started(tmp_path):
     """Return a function that starts a shell with a script in a namespace."""
-    try:
-        sandbox = Choice(NAMESPACES).sandbox()
-    except Unavailable as reason:
-        pytest.skip(str(reason))
+    sandbox = require_sandbox(NAMESPACES)
     processes = []
 
     def start(*command):

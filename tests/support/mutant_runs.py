@@ -16,14 +16,14 @@ from functools import cache
 from mcp_conformance.clients.limits import clients as all_clients
 from mcp_conformance.protocol import revisions
 from mcp_conformance.requirements import catalogue
-from mcp_conformance.sandbox.policy import Unavailable
-from mcp_conformance.sandbox.sandbox import LANDLOCK, Choice
+from mcp_conformance.sandbox.sandbox import LANDLOCK
 from mcp_conformance.scenarios.other_machines import LOCALES, NO_GIT, READ_ONLY
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.surface import SESSIONLESS
 from mcp_conformance_fixtures.mutants import Mutant, all_mutants
 from support.bench import reference_contract, run_checks
 from support.networks import sick_network
+from support.sandboxes import sandbox_of
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
@@ -174,11 +174,8 @@ def revision_of(one):
 @cache
 def own_network():
     """Return the sandbox in which the packets of a server are seen; None if there is none here."""
-    try:
-        found = Choice(LANDLOCK).sandbox()
-    except Unavailable:
-        return None
-    return found if found.can_be_apart else None
+    found = sandbox_of(LANDLOCK)
+    return found if found and found.can_be_apart else None
 
 
 def sick_api():

@@ -6,13 +6,13 @@ import tarfile
 
 import pytest
 
-from mcp_conformance.sandbox.policy import Unavailable
-from mcp_conformance.sandbox.sandbox import AUTO, NONE, Choice
+from mcp_conformance.sandbox.sandbox import AUTO, NONE
 from mcp_conformance.survey import prepare as preparing
 from mcp_conformance.survey.prepare import confinement, prepare
 from mcp_conformance.survey.programs import Ended
 from mcp_conformance.survey.targets import Target
 from support.nightly import nightly
+from support.sandboxes import sandbox_of
 
 EVIL = Target("evil", "pypi", "evil", "1.0", command=("true",))
 SETUP = """
@@ -26,14 +26,7 @@ raise SystemExit("came to its end")
 """
 
 
-def is_confined_here():
-    try:
-        return Choice(AUTO).sandbox() is not None
-    except Unavailable:
-        return False
-
-
-confined_only = pytest.mark.skipif(not is_confined_here(), reason="nothing confines programs here")
+confined_only = pytest.mark.skipif(not sandbox_of(AUTO), reason="nothing confines programs here")
 
 
 @confined_only
