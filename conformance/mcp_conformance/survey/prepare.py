@@ -95,12 +95,10 @@ def _install(target: Target, folder: Path, sandbox: Sandbox | None, *, scripts: 
 
 def confinement(wanted: str) -> Sandbox | None:
     """Return what confines installers, which need the network; None if nothing is wanted, or works here."""
+    if wanted == NONE:
+        return None
     try:
-        return (
-            None
-            if wanted == NONE
-            else Choice(AUTO, read=tuple(_configurations()), hosts=(ANY_HOST,)).sandbox()
-        )
+        return Choice(AUTO, read=tuple(_configurations()), hosts=(ANY_HOST,)).sandbox()
     except Unavailable:
         return None
 

@@ -114,10 +114,7 @@ def is_withheld(name: str, text: str) -> bool:
         return True
     if PUBLIC_NAME.fullmatch(name) or _is_here(text):
         return False
-    inside = _inside(text, is_named=False)
-    return any(
-        one.is_named and len(one.text) >= MIN_LENGTH for one in inside if one.text.lower() not in COMMON
-    )
+    return any(one.is_named and _is_searched(one.text) for one in _inside(text, is_named=False))
 
 
 def _words(name: str) -> str:
@@ -137,9 +134,14 @@ def secrets_of(
     given = (*(environment or {}).items(), *headers)
     values = (one for name, text in given for one in _of_value(name, text, is_given=True))
     for one in (*words, *values):
-        if len(one.text) >= MIN_LENGTH and one.text.lower() not in COMMON:
+        if _is_searched(one.text):
             found[one.text] = found.get(one.text, False) or one.is_named
     return tuple(Secret(*one) for one in sorted(found.items(), key=lambda one: (-len(one[0]), one[0])))
+
+
+def _is_searched(text: str) -> bool:
+    """Return whether a credential is searched for in other texts: not if it is short or a common word."""
+    return len(text) >= MIN_LENGTH and text.lower() not in COMMON
 
 
 def redacted(words: Sequence[str]) -> tuple[str, ...]:

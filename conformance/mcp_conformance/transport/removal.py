@@ -110,9 +110,8 @@ def _permit(name: str, parent: int | None) -> None:
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
         return
-    place = os.open(
-        name, getattr(os, "O_PATH", 0) | DIRECTORY, dir_fd=parent
-    )  # Linux: opened without any permission on it
+    # Linux opens it like this without any permission on it.
+    place = os.open(name, getattr(os, "O_PATH", 0) | DIRECTORY, dir_fd=parent)
     try:
         os.chmod(f"/proc/self/fd/{place}", 0o700)  # noqa: PTH101
     finally:
