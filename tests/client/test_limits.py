@@ -240,5 +240,5 @@ def test_a_list_of_slow_pages_is_given_up_after_the_time_of_ten_answers():
     session = Session(settings.start(), timeout=30.0)
     session.open()
     listing = fetch_list(session, "tools/list", "tools")
-    assert listing.failure == "tools/list has a nextCursor still, after 15 pages in 300 s"
+    assert listing.failure == "tools/list still has a nextCursor after 15 pages in 300 s"
     assert not listing.never_ends

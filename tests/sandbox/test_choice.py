@@ -123,7 +123,7 @@ def test_the_report_says_what_is_left_open(monkeypatch, found, listens, left):
 )
 def test_the_report_says_that_a_server_is_root(monkeypatch, found, is_said):
     monkeypatch.setattr(module, "is_root", lambda: True)
-    assert ("the server is root's" in found.describe(listens=False)) is is_said
+    assert ("the server runs as root" in found.describe(listens=False)) is is_said
 
 
 @pytest.mark.parametrize(

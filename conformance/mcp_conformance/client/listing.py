@@ -137,7 +137,7 @@ def fetch_list(session: Session, method: str, member: str) -> Listing:
             return Listing(method, member, tuple(replies), failure, never_ends=True)
         if session.clock.monotonic() > until:
             seconds = f"{MAX_LIST_TIMEOUTS * session.timeout:g} s"
-            failure = f"{method} has a nextCursor still, after {len(replies)} pages in {seconds}"
+            failure = f"{method} still has a nextCursor after {len(replies)} pages in {seconds}"
             return Listing(method, member, tuple(replies), failure)
         cursors.add(cursor.json)
         params = {"cursor": cursor.json}

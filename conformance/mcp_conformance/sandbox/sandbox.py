@@ -30,7 +30,7 @@ DOCKER, NONE = "docker", "none"
 KINDS = (AUTO, NAMESPACES, BUBBLEWRAP, LANDLOCK, f"{DOCKER}:IMAGE", NONE)
 LAUNCH = "mcp_conformance.sandbox.launch"
 RESOLVERS = "/etc/resolv.conf"
-ROOT = "the server is root's: run this as another user"
+ROOT = "the server runs as root: run this tool as another user"
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def _namespaces(choice: Choice) -> Sandbox:
 
 
 def is_root() -> bool:
-    """Return whether this run is root's, who may do all on this machine."""
+    """Return whether root runs this, who may do all on this machine."""
     return sys.platform == "linux" and os.getuid() == 0
 
 

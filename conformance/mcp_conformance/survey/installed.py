@@ -47,7 +47,7 @@ def _program(target: Target, folder: Path) -> tuple[str, ...]:
     try:
         return (*found(target.package, folder), *target.arguments)
     except WRONG as error:
-        raise Unusable(f"{target.package} has no manifest that can be read: {error}") from error
+        raise Unusable(f"the manifest of {target.package} cannot be read: {error}") from error
 
 
 def _npm_program(package: str, folder: Path) -> tuple[str, ...]:
