@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import TextIO
 
 from mcp_conformance.outcome import Outcome
-from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.protocol.text import named
+from mcp_conformance.report.formats.terminal import weighty
 from mcp_conformance.report.model import Result
 
 MAX_TEXT = 300
@@ -19,7 +20,7 @@ STREAMED = (Outcome.FAILED, Outcome.WARNED)
 class FindingLines:
     """The lines of a run: each finding once, in however many revisions it is.
 
-    They are written to ``out``; ``paint`` gives a word the colour with this name.
+    They are written to ``out``; ``paint`` gives a word the colour and the weight with these names.
     """
 
     def __init__(self, out: TextIO, paint: Callable[[str, str], str]):
@@ -32,9 +33,9 @@ class FindingLines:
             alike = one.requirement, one.tool, one.reason
             if alike not in self._shown and one.outcome in STREAMED:
                 self._shown.add(alike)
-                head = self._paint(one.outcome.upper(), one.outcome.style.colour)
+                head = self._paint(one.outcome.upper(), weighty(one.outcome.style.colour))
                 about = f" {named(one.tool)}" if one.tool else ""
-                yield f"{head} {one.requirement}{about}: {named(shorten(one.reason, MAX_TEXT), MAX_TEXT)}"
+                yield f"{head} {one.requirement}{about}: {named(one.reason, MAX_TEXT)}"
 
     def write(self, lines: Iterable[str]) -> None:
         """Write lines; if nobody reads them any more, the report at the end meets that too, and says so."""

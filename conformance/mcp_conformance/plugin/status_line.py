@@ -243,9 +243,9 @@ def _copy_of_stdout() -> TextIO | None:
     return None
 
 
-def _painted(writer: Any, text: str, colour: str) -> str:
-    """Return a text in a colour, if the terminal has colours."""
-    return str(writer.markup(text, **{colour: True, "bold": colour != "yellow"}))
+def _painted(writer: Any, text: str, style: str) -> str:
+    """Return a text with the colour and the weight that ``style`` names, if the terminal has colours."""
+    return str(writer.markup(text, **dict.fromkeys(style.split(), True)))
 
 
 def _close(out: TextIO) -> None:

@@ -6,13 +6,14 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 OBEYED = re.compile(r"(?<!\S)::(?=[A-Za-z])|##\[(?=[A-Za-z])")
 """A workflow command of GitHub: ``::name`` at the beginning of a line, which any word may become, or
 ``##[name`` anywhere."""
 MAX_LAST_LINE = 200
+MAX_NAMES = 12
 TIMES = re.compile(r"\d[\d:.,+TZ -]{3,}\d")
 """Dates, times and measured figures, which change by themselves."""
 
@@ -55,6 +56,12 @@ def harmless(text: str) -> str:
 def named(name: str, limit: int = 60) -> str:
     """Return a name that the server chose, as a part of one line."""
     return shorten(name, limit).replace("\n", "\\n")
+
+
+def first_names(names: Sequence[str], most: int = MAX_NAMES) -> str:
+    """Return the first of these names, ``most`` of them, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _escape(char: str) -> str:

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mcp_conformance.outcome import Listed, Outcome, listed_by, worst
-from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.protocol.text import first_names, named, shorten
 from mcp_conformance.report.exercise import FETCHED, NOT_PERMITTED, NOT_REACHED, ExercisedTool
 from mcp_conformance.report.model import Report, Result, by_reason, grouped, plural
 from mcp_conformance.report.text import (
     WIDTH,
     defect_lines,
     figures_of,
-    first_names,
     not_called_line,
     sdk_note,
     server_lines,
@@ -63,7 +62,7 @@ def lines(report: Report, *, width: int, verbose: bool = False, tracebacks: bool
 
 
 def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> Iterator[Row]:
-    yield ((f"verdict: {report.headline}", _weighty(VERDICTS.get(report.status, "red"))),)
+    yield ((f"verdict: {report.headline}", weighty(VERDICTS.get(report.status, "red"))),)
     yield from _defects(report, width, verbose=verbose)
     for line in vain_lines(report):
         yield from map(plain, wrapped(f"- {line}", width, "  ", "    "))
@@ -111,7 +110,7 @@ def concise(report: Report) -> Iterator[str]:
             yield named(f"{first.outcome} {first.requirement} {_places(case)}: {first.reason}", MAX_TEXT)
 
 
-def _weighty(colour: str) -> str:
+def weighty(colour: str) -> str:
     """Return a colour in bold, except yellow: bold yellow is too bright for a light background."""
     return colour if colour == "yellow" else f"{colour} bold"
 
@@ -136,7 +135,7 @@ def _table(report: Report, width: int) -> Iterator[Row]:
     for family, counts in report.chapters.items():
         if set(counts) != {Outcome.SKIPPED}:
             yield ((f"{family:<{NAME_WIDTH}}", ""), *_cells(counts, widths))
-    totals = ((text, _weighty(colour)) for text, colour in _cells(report.counts, widths))
+    totals = ((text, weighty(colour)) for text, colour in _cells(report.counts, widths))
     yield ((f"{'all':<{NAME_WIDTH}}", "bold"), *totals)
 
 
@@ -213,7 +212,7 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
     """Yield the findings of one requirement: the rule once, then each case, and what to do next."""
     first, cases = group[0], by_reason(group)
     yield (
-        (first.outcome.upper(), _weighty(first.outcome.style.colour)),
+        (first.outcome.upper(), weighty(first.outcome.style.colour)),
         (f" {first.requirement}", "bold"),
         (f" ({first.level}, {first.basis})", ""),
     )
@@ -261,7 +260,7 @@ def _evidence(one: Result, *, verbose: bool) -> Iterator[str]:
 def _internal_error(one: Result) -> Iterator[Row]:
     """Yield an internal error in full."""
     yield (
-        (one.outcome.upper(), _weighty(one.outcome.style.colour)),
+        (one.outcome.upper(), weighty(one.outcome.style.colour)),
         (f" {one.requirement}", "bold"),
         (f" {one.revision}", ""),
     )
