@@ -38,8 +38,8 @@ def test_each_host_has_a_line():
             "GET /v1/tools, POST /v1/things, GET /v1/search?q"
         ),
         (
-            "https://own.example could not be judged: the server breaks TLS off in calls of java "
-            "(tlsv1 alert unknown ca), as it trusts none but authorities of its own"
+            "https://own.example could not be judged: the server ends the TLS handshake in calls of java "
+            "(tlsv1 alert unknown ca), as it trusts only certificate authorities of its own"
         ),
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_conformance.outcome import Outcome, Weight, weighing
 from mcp_conformance.protocol.jsonrpc import show
-from mcp_conformance.protocol.text import named
+from mcp_conformance.protocol.text import first_names, named
 from mcp_conformance.report.model import (
     TESTED,
     Interface,
@@ -25,7 +25,6 @@ from mcp_conformance.target.changes import OfferChange, tool_changes
 BROKEN = weighing(Weight.FAILS, Weight.WARNS, Weight.EXCUSED)
 """The outcomes of a broken rule that counts; notes and findings of new rules are not compared."""
 NOT_TESTED = "not tested"
-MAX_NAMES = 12
 MAX_REASON = 300
 
 
@@ -301,8 +300,7 @@ def comparison_lines(old: Report, new: Report, comparison: Comparison) -> Iterat
         ("tools no longer exercised", comparison.no_longer_exercised),
     ):
         if names:
-            more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-            yield f"\n{title}: {', '.join(map(named, names[:MAX_NAMES]))}{more}"
+            yield f"\n{title}: {first_names([named(one) for one in names])}"
     yield f"\n{comparison.verdict}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mcp_conformance.backend.contact import AT_START, IN_LISTS, HostUse
-from mcp_conformance.protocol.text import named
+from mcp_conformance.protocol.text import first_names, named
 
 MAX_HOSTS, MAX_REQUESTS, MAX_TOOLS = 20, 3, 3
 """How many hosts, and of each how many requests and tools, the lines name."""
@@ -51,12 +51,12 @@ def host_lines(hosts: Iterable[AskedHost]) -> Iterator[str]:
         grouped.setdefault(one.host, []).append(one)
     for host, some in list(grouped.items())[:MAX_HOSTS]:
         if asked := [one for one in some if one.method]:
-            requests = _first(dict.fromkeys(named(one.request, 90) for one in asked), MAX_REQUESTS)
+            requests = first_names(list(dict.fromkeys(named(one.request, 90) for one in asked)), MAX_REQUESTS)
             yield f"asks {named(host)} {_when(asked)}: {requests}"
         if refusals := [one for one in some if not one.method]:
             yield (
-                f"{named(host)} could not be judged: the server breaks TLS off {_when(refusals)} "
-                f"({refusals[0].refusal}), as it trusts none but authorities of its own"
+                f"{named(host)} could not be judged: the server ends the TLS handshake {_when(refusals)} "
+                f"({refusals[0].refusal}), as it trusts only certificate authorities of its own"
             )
     if len(grouped) > MAX_HOSTS:
         yield f"asks {len(grouped) - MAX_HOSTS} more hosts"
@@ -64,12 +64,6 @@ def host_lines(hosts: Iterable[AskedHost]) -> Iterator[str]:
 
 def _when(some: Iterable[AskedHost]) -> str:
     """Return when these requests are made, in words."""
-    tools = dict.fromkeys(named(one.tool, 40) for one in some if one.tool)
+    tools = list(dict.fromkeys(named(one.tool, 40) for one in some if one.tool))
     words = [text for when, text in WHEN.items() if any(one.when == when for one in some)]
-    return " and ".join([*words, *([f"in calls of {_first(tools, MAX_TOOLS)}"] if tools else [])])
-
-
-def _first(words: Iterable[str], most: int) -> str:
-    listed = list(words)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return f"{', '.join(listed[:most])}{more}"
+    return " and ".join([*words, *([f"in calls of {first_names(tools, MAX_TOOLS)}"] if tools else [])])

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcp_conformance import remedies
 from mcp_conformance.outcome import Defect, Outcome
-from mcp_conformance.protocol.text import named, shell_line, shorten
+from mcp_conformance.protocol.text import MAX_NAMES, first_names, named, shell_line, shorten
 from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool, RequiredExercise
 from mcp_conformance.report.model import DEAD, REFUSED, FoundDefect, Interface, Report, Result, plural
 from mcp_conformance.requirements.catalogue import Requirement, families
@@ -25,7 +25,7 @@ from mcp_conformance.verdicts import Cause
 from mcp_conformance.world.nearest import Nearest, form_of
 
 WIDTH = 110
-MAX_NAMES, FEW_NAMES = 12, 5
+FEW_NAMES = 5
 MAX_NEAREST, MAX_ANSWER = 3, 200
 """Of how many tools that never worked the nearest call is shown, and how much of its answer."""
 # Not measured: three lines of a terminal.
@@ -118,12 +118,6 @@ def not_called_line(names: Sequence[str]) -> str:
     """Return which tools were not called, and the options that release them."""
     shown = first_names([named(name, 40) for name in names])
     return f"not called: {shown} (release them by name with --call NAME, or all with --call all)"
-
-
-def first_names(names: Sequence[str], most: int = MAX_NAMES) -> str:
-    """Return the first of these names, ``most`` of them, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def limit_lines(
@@ -305,14 +299,15 @@ def _names(tools: Iterable[ExercisedTool]) -> str:
 
 
 def _spared_lines(exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
-    """Yield which tools the fuzzer left alone, as they refuse all alike, and what that saved."""
+    """Yield which tools got fewer calls of the fuzzer, as it kept being refused, and what that saved."""
     spared = {tool: one for tool, one in sorted(exercise.items()) if one.left_out}
     if spared:
         calls = sum(one.left_out for one in spared.values())
         seconds = sum(one.saved_seconds for one in spared.values())
         shown = first_names([named(one, 40) for one in spared])
         saved = f", an estimated {seconds:.1f} s" if seconds >= LEAST_SECONDS else ""
-        yield (f"left alone, as no call got a new refusal: {shown}; {plural(calls, 'call')} fewer{saved}")
+        why = "as the fuzzer's calls kept getting refusals seen before"
+        yield f"fuzzed less, {why}: {shown}; {plural(calls, 'call')} fewer{saved}"
 
 
 def _remedy(subject: Subject, failing: Mapping[str, Nearest | None]) -> str:

@@ -12,7 +12,7 @@ from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.reply import Reply, Silence
 from mcp_conformance.client.tool_call import SLOW_SECONDS, Call
 from mcp_conformance.expect import require_some
-from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.protocol.text import first_names, named, shorten
 from mcp_conformance.scenarios.api_inventory import (
     KIND_SECONDS,
     NO_API,
@@ -177,9 +177,8 @@ def opened_alone(server: Server) -> tuple[Reply, ...]:
 def told(treated: Sequence[Treatment], tried: int) -> str:
     """Return which tools these are, if several were tried."""
     names = list(dict.fromkeys(one.tool for one in treated))
-    shown = ", ".join(named(name, 40) for name in names[:MAX_NAMES])
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return f" ({len(names)} of {tried} tools: {shown}{more})" if tried > 1 else ""
+    shown = first_names([named(name, 40) for name in names], MAX_NAMES)
+    return f" ({len(names)} of {tried} tools: {shown})" if tried > 1 else ""
 
 
 def expect_no_treatment(
