@@ -242,3 +242,9 @@ def test_a_list_of_slow_pages_is_given_up_after_the_time_of_ten_answers():
     listing = fetch_list(session, "tools/list", "tools")
     assert listing.failure == "tools/list still has a nextCursor after 15 pages in 300 s"
     assert not listing.never_ends
+
+
+def test_a_time_in_which_nobody_waited_is_not_shown():
+    assert str(Silence(0.0)) == "no answer"
+    assert str(Silence(0.004, strays=(7,))) == "no answer, but one with id 7, which no open request has"
+    assert str(Silence(0.3)) == "no answer within 0.3 s"

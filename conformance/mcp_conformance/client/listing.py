@@ -19,7 +19,7 @@ from mcp_conformance.protocol.value import Value, members
 MAX_PAGES = 1000
 # Not measured: 300 s by default; a list of the largest registries has some hundred pages of milliseconds.
 MAX_LIST_TIMEOUTS = 10
-"""A list may take so many times as long as one answer may."""
+"""How many times the timeout of one answer all pages of a list may take together."""
 
 
 @dataclass(frozen=True)

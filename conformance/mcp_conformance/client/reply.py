@@ -12,6 +12,8 @@ from mcp_conformance.protocol.value import Value
 from mcp_conformance.transport.interface import Empty
 
 MB = 1_000_000
+MIN_SHOWN_SECONDS = 0.05
+"""A shorter wait is not shown: the time passed before it, or an answer of another request ended it."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Silence:
         strays = f", but one with id {ids}, which no open request has" if self.strays else ""
         unended = ", but a message without its line end" if self.unended else ""
         unread = f", but {self.unread}" if self.unread else ""
-        return f"no answer within {self.seconds:.3g} s{strays}{unended}{unread}"
+        within = f" within {self.seconds:.3g} s" if self.seconds >= MIN_SHOWN_SECONDS else ""
+        return f"no answer{within}{strays}{unended}{unread}"
 
 
 @dataclass(frozen=True)
