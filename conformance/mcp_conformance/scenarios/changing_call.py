@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Any
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
@@ -80,10 +81,14 @@ def session_of_calls(server: Server, because: str) -> AbstractContextManager[Ses
     return nullcontext(server.shared(CALLS))
 
 
+def params_of(session: Session, sample: Sample) -> dict[str, Any]:
+    """Return the params of a mutating call, with the names that things have in the process of a session."""
+    return renamed_value(session, {"name": sample.tool, "arguments": dict(sample.arguments)})
+
+
 def make(session: Session, sample: Sample) -> Reply:
-    """Make a mutating call, with the names that things have in the process."""
-    params = {"name": sample.tool, "arguments": dict(sample.arguments)}
-    return session.request("tools/call", renamed_value(session, params))
+    """Make a mutating call."""
+    return session.request("tools/call", params_of(session, sample))
 
 
 @scenario

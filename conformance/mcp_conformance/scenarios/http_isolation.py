@@ -11,13 +11,12 @@ from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import require, skip
 from mcp_conformance.protocol.jsonrpc import Kind, kind
 from mcp_conformance.protocol.methods import LOG_LEVELS
-from mcp_conformance.scenarios.changing_call import mutating_call
+from mcp_conformance.scenarios.changing_call import mutating_call, params_of
 from mcp_conformance.scenarios.http_requests import HttpReply, http_session
 from mcp_conformance.scenarios.http_sessions import Peer, peers
 from mcp_conformance.scenarios.log_messages import MESSAGE, logging_requests
 from mcp_conformance.scenarios.request_metadata import simple_method
 from mcp_conformance.scenarios.server_snapshot import watched
-from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.sessions import CALLS
@@ -214,8 +213,7 @@ def streams_of_a_change(server: Server) -> Streams:
     if not server.declares("resources", "subscribe"):
         skip("the server does not declare that resources can be subscribed to")
     sample = mutating_call(server)
-    params = {"name": sample.tool, "arguments": dict(sample.arguments)}
-    params = renamed_value(server.shared(CALLS), params)
+    params = params_of(server.shared(CALLS), sample)
     uris = watched(server, http_session(server))
     with peers(http_session(server), 2) as [one, other]:
         stream, own = other.listen(), one.listen()

@@ -14,7 +14,7 @@ from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import ABSENT, encode
 from mcp_conformance.protocol.methods import envelope
 from mcp_conformance.protocol.revisions import HEADER_MISMATCH, LACKS_CAPABILITY
-from mcp_conformance.scenarios.changing_call import mutating_call
+from mcp_conformance.scenarios.changing_call import mutating_call, params_of
 from mcp_conformance.scenarios.http_requests import (
     HttpReply,
     delete,
@@ -28,7 +28,6 @@ from mcp_conformance.scenarios.http_requests import (
 )
 from mcp_conformance.scenarios.request_metadata import simple_method, versions
 from mcp_conformance.scenarios.server_snapshot import changes, snapshot, watched
-from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.sessions import CALLS
@@ -221,7 +220,7 @@ def changes_by_a_refused_call(server: Server) -> tuple[HttpReply, tuple[str, ...
     What changes without it is left out.  Skips the check if the server does not refuse the call.
     """
     sample, session = mutating_call(server), http_session(server)
-    params = renamed_value(server.shared(CALLS), {"name": sample.tool, "arguments": dict(sample.arguments)})
+    params = params_of(server.shared(CALLS), sample)
     first = snapshot(server, session, watched(server, session))
     before = snapshot(server, session, first.contents)
     reply = post(session, "tools/call", params, headers={"Mcp-Name": f"{sample.tool}x"})
