@@ -24,7 +24,7 @@ ROUNDED_ID = (
 )
 NARROW_ID = "Keep the id as it was written: a number of 32 bits does not hold it."
 GARBLED_ID = "Decode stdin and encode stdout as UTF-8, whatever the locale: the letters of this id were lost."
-ANY_ID = "Accept each string and each integer as an id: its sign, its size and its characters say nothing."
+ANY_ID = "Accept every string and every integer as an id, whatever its sign, its size or its characters."
 LOST_ID = "Read the id before whatever can fail, so that the error has it too."
 ID_OF_ANOTHER = (
     "Keep the id of a request beside its work until the answer is written: this answer has another id."
@@ -42,11 +42,12 @@ SAYS_FAILURE = (
     "isError, and count this one as done."
 )
 TOGETHER = (
-    "Let no call wait for another one in flight: look for a lock, a pool of workers or of connections that "
-    "they share, or run them one after the other."
+    "Let no call wait for another one in flight: look for a lock, or a pool of workers or connections, that "
+    "they share. If calls can't run at the same time, run them one after the other."
 )
 EMPTY_ANSWERS = (
-    "Answer each method with its own result, and an unknown one with error -32601: {} is for a ping."
+    "Answer each method with its own result, and an unknown method with error -32601; {} is the result of a "
+    "ping and of few other methods."
 )
 FREE_STREAM = (
     "Serve requests while a GET stream is open: its handler may hold neither a lock nor the only worker."
@@ -55,14 +56,14 @@ LINE_END = (
     "Write a line end after each message, and flush stdout at once: the answer came without its line end."
 )
 ENDS = (
-    "Catch what handling a request raises, and answer with an error; let nothing that it calls exit, abort "
-    "or panic."
+    "Catch exceptions in the handling of a request, and answer with an error; no code that it calls may "
+    "exit, abort or panic."
 )
 UNSTEADY = (
-    "List the same at each request: look for a cache, a worker or a random choice that answers with another "
-    "list."
+    "Return the same list for each request: look for a cache, a worker or a random choice that gives "
+    "another one."
 )
-REFUSED_PING = "Answer each ping with {}, whatever its id: the handler is there, and refuses this one."
+REFUSED_PING = "Answer each ping with {}, whatever its id: there is a handler, but it rejects this ping."
 NO_ANSWER = "Answer each call, if need be with an isError result; --timeout gives a slow tool more time."
 
 

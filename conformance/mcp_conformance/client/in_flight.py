@@ -19,7 +19,7 @@ OVERTAKEN_SECONDS = 0.5
 """How long to wait for an answer that a later one has overtaken."""
 # Servers on the Python SDK 1.x took 0.2 s.
 ENDING_SECONDS = 1.0
-"""How long to wait for the end of a mute server: one whose loop is over ends at its next line."""
+"""How long a silent server may take to end after one more line: one whose loop has ended does so then."""
 # What came is in our queue already: this is the time to parse it on a busy machine.
 QUEUED_SECONDS = 0.05
 """How long to read what came while nobody waited for it."""

@@ -324,7 +324,7 @@ class Session:
 
 
 def give_up(session: Session) -> None:
-    """Begin to end a process, and read no more: else it is asked, and waited for, whether it lives."""
+    """Begin to end a process, and read no more, so that nobody pings it and waits for its answer."""
     session.begin_close()
     session.inbox.closed = True
 

@@ -207,7 +207,7 @@ def _origin_in_python(raised: Raised, code: str) -> Origin:
 
 
 def _is_beside_compiled(raised: Raised) -> bool:
-    """Return whether a compiled module is in the folder of the last frame: what it raises has no frame."""
+    """Return whether a compiled module lies beside the last frame, and may have raised it without one."""
     try:
         beside = [one.suffix for one in Path(raised.frames[-1].file).parent.iterdir()]
     except (OSError, ValueError):

@@ -23,7 +23,7 @@ FORMAT = 1
 # Names of files end at 255 bytes, which a name of other letters takes three times as fast.
 MAX_NAME_LENGTH = 90
 UNUSUAL = re.compile(r"[^\w .:'-]|  ")
-"""A character that says more in the name of a tool than what stands for it in the name of a file."""
+"""What the name of a file loses, so that two tools may get the same: other characters, two spaces."""
 T = TypeVar("T")
 
 

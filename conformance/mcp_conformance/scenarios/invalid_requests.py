@@ -123,7 +123,7 @@ def require_own_refusal(reply: Reply, right: Iterable[Reply]) -> Reply:
 def require_known_method(server: Server, reply: Reply) -> Reply:
     """Return the reply to a wrong request; skip the check if an unknown method is refused in the same words.
 
-    Words that say that there is no such method are no such reason.
+    The right error for an unknown method is returned as it is: some rules expect it of a known one too.
     """
     if reply.code == UNKNOWN_METHOD:
         return reply
