@@ -90,7 +90,8 @@ def _block_late_check(item: pytest.Item) -> None:
     One that runs then fuzzes no more, and ends at its next wait for the server a while later.
     """
     state, now = run_state(item.config), time.monotonic()
-    limit, settings = state.subject.settings.max_time, state.subject.settings
+    settings = state.subject.settings
+    limit = settings.max_time
     if state.checks_begun is None:
         state.checks_begun = now
         state.shared.fuzz_until = settings.clock.monotonic() + limit
