@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from mcp_conformance.backend.sickness import ELSEWHERE
@@ -58,11 +57,13 @@ class Contact:
         return f"{scheme}://{self.host}" + ("" if self.port == usual else f":{self.port}")
 
 
-class HostUse(NamedTuple):
+@dataclass(frozen=True, order=True)
+class HostUse:
     """A request that a server made, as a report has it.
 
     ``when`` is `AT_START`, `IN_LISTS` or `IN_CALL`, then of the ``tool``; ``host`` is the beginning of a URL.
-    Without a method the server broke TLS off: the ``refusal`` says why.
+    The ``path`` is without its values, ``sent`` is the size of the body in bytes.  Without a ``method`` the
+    server broke TLS off, as ``refusal`` says.
     """
 
     when: str

@@ -93,7 +93,7 @@ class RunCounts:
             "fetched": self.fetched.as_data(),
             "rate": self.rate,
             "asked": self.asked,
-            "hosts": [(*use, number) for use, number in self.hosts.items()],
+            "hosts": [(*astuple(use), number) for use, number in self.hosts.items()],
         }
 
     @classmethod

@@ -5,30 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from mcp_conformance.backend.contact import AT_START, IN_LISTS, HostUse
+from mcp_conformance.backend.contact import AT_START, IN_CALL, IN_LISTS, HostUse
 from mcp_conformance.protocol.text import first_names, named
 
 MAX_HOSTS, MAX_REQUESTS, MAX_TOOLS = 20, 3, 3
 """How many hosts, and of each how many requests and tools, the lines name."""
 WHEN = {AT_START: "at the start", IN_LISTS: "while the tools are listed"}
-ORDER = tuple(WHEN)
+ORDER = (*WHEN, IN_CALL)
 
 
 @dataclass(frozen=True)
-class AskedHost:
-    """A request to a host, and how often it was made in one call, or before any.
+class AskedHost(HostUse):
+    """A request to a host, and how often it was made in one call, or before any."""
 
-    ``when`` is start, lists or call, then of the ``tool``.  The ``path`` is without its values, ``sent`` is
-    the size of the body in bytes.  Without a ``method`` the server broke TLS off, as ``refusal`` says.
-    """
-
-    when: str
-    tool: str
-    host: str
-    method: str = ""
-    path: str = ""
-    sent: int = 0
-    refusal: str = ""
     times: int = 1
 
     @property
@@ -39,9 +28,8 @@ class AskedHost:
 
 def asked_hosts(uses: Mapping[HostUse, int]) -> tuple[AskedHost, ...]:
     """Return the requests: those at the start first, then while the tools were listed, then by tool."""
-    places = {when: place for place, when in enumerate(ORDER)}
-    found = sorted(uses.items(), key=lambda one: (places.get(one[0].when, len(places)), one[0]))
-    return tuple(AskedHost(*use, times=times) for use, times in found)
+    found = sorted(uses, key=lambda use: (ORDER.index(use.when), use))
+    return tuple(AskedHost(**vars(use), times=uses[use]) for use in found)
 
 
 def host_lines(hosts: Iterable[AskedHost]) -> Iterator[str]:
