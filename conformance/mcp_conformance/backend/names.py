@@ -5,10 +5,11 @@ from __future__ import annotations
 import ipaddress
 import struct
 
+from mcp_conformance.sandbox.traffic import DNS_HEADER_BYTES, name_asked
+
 NAMES_AT = int(ipaddress.IPv4Address("198.18.0.1"))
 """The address of the first name: RFC 2544 keeps this range for tests, so that no host has one of them."""
 MAX_NAMES = 100_000
-HEADER_BYTES = 12
 ADDRESS_RECORD, INTERNET = 1, 1
 IS_ANSWER, NO_SUCH_NAME = 0x8180, 3
 """The flags of an answer, and the code for a name that does not exist."""
@@ -41,7 +42,7 @@ class Names:
         flags = IS_ANSWER if exists else IS_ANSWER | NO_SUCH_NAME
         head = question[:2] + struct.pack("!HHHHH", flags, 1, int(has_address), 0, 0)
         record = THIS_NAME + struct.pack("!HHIHI", ADDRESS_RECORD, INTERNET, 0, 4, self._address(name))
-        return head + question[HEADER_BYTES:end] + (record if has_address else b"")
+        return head + question[DNS_HEADER_BYTES:end] + (record if has_address else b"")
 
     def _address(self, name: str) -> int:
         number = len(self._numbers) % MAX_NAMES
@@ -50,12 +51,9 @@ class Names:
 
 def asked(message: bytes) -> tuple[str, int, int] | None:
     """Return the name and the kind of record that a message asks for, and where its question ends."""
-    labels, at = [], HEADER_BYTES
+    name, at = name_asked(message)
     try:
-        while length := message[at]:
-            labels.append(message[at + 1 : at + 1 + length].decode("ascii", "backslashreplace"))
-            at += 1 + length
         (kind,) = struct.unpack_from("!H", message, at + 1)
-    except (IndexError, struct.error):
+    except struct.error:
         return None
-    return ".".join(labels).lower(), kind, at + 5
+    return name.lower(), kind, at + 5

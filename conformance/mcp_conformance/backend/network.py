@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import selectors
 import socket
 import sys
@@ -96,12 +95,9 @@ class Network:
 
     def _received(self) -> list[socket.socket]:
         """Return the sockets that the launcher hands over; none if it ends before."""
-        size = array.array("i").itemsize
         with suppress(OSError):
-            _, rights, _, _ = self._channel.recvmsg(1, socket.CMSG_SPACE(SOCKETS * size))
-            for _, _, data in rights:
-                numbers = array.array("i", data[: len(data) - len(data) % size])
-                return [_ready_made(number) for number in numbers]
+            _, numbers, _, _ = socket.recv_fds(self._channel, 1, SOCKETS)
+            return [_ready_made(number) for number in numbers]
         return []
 
     def _answer(self, *names: socket.socket) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import fcntl
 import os
 import socket
@@ -60,5 +59,4 @@ def hand_over_packets(channel: int) -> None:
 def hand_over(channel: int, sockets: Sequence[socket.socket]) -> None:
     """Send sockets of this network through a Unix socket, and close that.  Raises `OSError`."""
     with socket.socket(fileno=channel) as out:
-        numbers = array.array("i", [one.fileno() for one in sockets])
-        out.sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)])
+        socket.send_fds(out, [b"!"], [one.fileno() for one in sockets])

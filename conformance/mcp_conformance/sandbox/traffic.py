@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import ipaddress
 import socket
 import struct
@@ -71,11 +70,10 @@ class Traffic:
         if self._channel is None or sys.platform == "win32":
             return
         self._channel.settimeout(HANDOVER_SECONDS)
-        size = array.array("i").itemsize
         with suppress(OSError):
-            _, rights, _, _ = self._channel.recvmsg(1, socket.CMSG_LEN(size))
-            for _, _, data in rights:
-                self._packets = socket.socket(fileno=struct.unpack("i", data[:size])[0])
+            _, numbers, _, _ = socket.recv_fds(self._channel, 1, 1)
+            for number in numbers:
+                self._packets = socket.socket(fileno=number)
                 self._packets.setblocking(False)
         self._channel.close()
         self._channel = None
@@ -106,17 +104,17 @@ def _attempt(kind: int, packet: bytes) -> Attempt | None:
     except (IndexError, struct.error, ValueError):
         return None
     del source
-    name = _question(packet[at + 8 :]) if protocol == UDP and port == DNS_PORT else ""
+    name = name_asked(packet[at + 8 :])[0] if protocol == UDP and port == DNS_PORT else ""
     is_outside = not (address.is_loopback or address.is_multicast or address.is_unspecified)
     if name or (is_outside and (is_begin or protocol == UDP)):
         return Attempt("TCP" if protocol == TCP else "UDP", str(address), port, name)
     return None
 
 
-def _question(message: bytes) -> str:
-    """Return the name that a DNS message asks for; empty if it asks for none."""
+def name_asked(message: bytes) -> tuple[str, int]:
+    """Return the name that a DNS message asks for, empty if it asks for none, and where the name ends."""
     labels, at = [], DNS_HEADER_BYTES
     while at < len(message) and (length := message[at]):
         labels.append(message[at + 1 : at + 1 + length].decode("ascii", "backslashreplace"))
         at += 1 + length
-    return ".".join(labels)
+    return ".".join(labels), at
