@@ -104,7 +104,7 @@ class MutantRun:
         sandbox = own_network() if self.needs_own_network else None
         found = {"examples": examples, "budgets": budgets, "clients": clients, "contract": contract}
         surroundings = self.mutant.family == "surroundings"
-        api = sick_api() if self.mutant.family == "backend" else {}
+        api = sick_api() if self.mutant.family == WATCHED else {}
         return {**found, "sandbox": sandbox, "surroundings": surroundings, **times, **api}
 
     @property
@@ -116,7 +116,7 @@ class MutantRun:
         """Return what the mutant needs and is not here; empty if nothing is missing."""
         if not SEEN_IN_PROC.isdisjoint(self.mutant.breaks) and sys.platform != "linux":
             return "what a process takes is seen on Linux only"
-        if self.mutant.family == "backend" and settings.backend is None:
+        if self.mutant.family == WATCHED and settings.backend is None:
             return "no process gets a network of its own here"
         needed = [one for id in self.mutant.breaks for one in SURROUNDINGS.get(id, ())]
         obstacles = [one.obstacle(settings) for one in needed]

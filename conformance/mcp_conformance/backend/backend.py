@@ -174,7 +174,7 @@ class Backend:
             with self._changed:
                 return not self._changed.wait_for(is_over, seconds)
 
-        line = Line(connection, contact, target, wanted, contact.number)
+        line = Line(connection, contact, target, wanted)
         with suppress(OSError):
             if contact.method and self._is_released(is_over):
                 sickness.answer(line)

@@ -8,7 +8,7 @@ import struct
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import h11
 
@@ -26,18 +26,26 @@ AT_ONCE = struct.pack("ii", 1, 0)
 
 @dataclass
 class Line:
-    """A connection with a request to answer, a `Wire`."""
+    """A connection with a request to answer, a `Wire`.
+
+    ``wanted`` waits so many seconds, without end for None, and returns whether the answer is still wanted.
+    """
 
     connection: socket.socket
     contact: Contact
     target: str
     wanted: Callable[[float | None], bool]
-    number: int = 0
-    is_reset: bool = field(default=False)
-    origin: str = field(init=False)
+    is_reset: bool = False
 
-    def __post_init__(self) -> None:
-        self.origin = self.contact.where
+    @property
+    def origin(self) -> str:
+        """The scheme and the host of the URL."""
+        return self.contact.where
+
+    @property
+    def number(self) -> int:
+        """The number of the request."""
+        return self.contact.number
 
     def send(self, data: bytes) -> None:
         """Send bytes.  Raises `OSError`."""

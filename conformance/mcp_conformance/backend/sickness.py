@@ -22,14 +22,17 @@ LARGE_PART = b'"' + b"x" * 65_533 + b'",'
 
 
 class Wire(Protocol):
-    """A connection with a request to answer: its ``target``, and its ``number`` under this condition.
+    """A connection with a request to answer, and the ``target`` of that."""
 
-    ``origin`` is the scheme and the host of its URL.
-    """
-
-    origin: str
     target: str
-    number: int
+
+    @property
+    def origin(self) -> str:
+        """The scheme and the host of the URL."""
+
+    @property
+    def number(self) -> int:
+        """The number of the request under this condition."""
 
     def send(self, data: bytes) -> None:
         """Send bytes."""

@@ -46,17 +46,23 @@ def treatments(server: Server) -> tuple[Treatment, ...]:
     answers with a success although it was refused is called once more with the answer held longer: it may
     not need it.
     """
-    backend = server.settings.backend
-    assert backend is not None
+    soon_over = _chosen(server, ends=True)
     calls = [one.call for one in _asking(server)]
     found: list[Treatment] = []
     most = KIND_SECONDS if server.settings.is_gentle else math.inf
     spent: dict[Kind, float] = {}
     with ward(server) as room:
         for call in calls:
-            chosen = [one for one in backend.sicknesses if one.ends and spent.get(one.kind, 0.0) < most]
+            chosen = [one for one in soon_over if spent.get(one.kind, 0.0) < most]
             found += _under_all(room, call, chosen, spent)
     return tuple(found)
+
+
+def _chosen(server: Server, *, ends: bool) -> list[Sickness]:
+    """Return the sicknesses that the user chose, either those that are soon over or the others."""
+    backend = server.settings.backend
+    assert backend is not None
+    return [one for one in backend.sicknesses if one.ends is ends]
 
 
 def _asking(server: Server) -> Sequence[Treatment]:
@@ -132,9 +138,7 @@ def unanswered(server: Server) -> tuple[Treatment, ...]:
 
     Of a server that answers nothing else meanwhile only the first call counts: the others may wait for it.
     """
-    backend = server.settings.backend
-    assert backend is not None
-    chosen = [one for one in backend.sicknesses if not one.ends]
+    chosen = _chosen(server, ends=False)
     require_some(chosen, skip="no sickness was chosen that keeps a tool waiting (--backend silent)")
     calls = [one.call for one in _asking(server)]
     found: list[Treatment] = []
