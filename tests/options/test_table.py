@@ -219,16 +219,20 @@ def test_a_word_of_several_is_completed_by_the_schema():
 
 # Imports -----------------------------------------------------------------------------------------
 
+BACKEND = ("trustme", "h11", "mcp_conformance.backend.backend")
+"""What only a run with ``--backend`` needs."""
+
 
 @pytest.mark.parametrize(
     ("module", "slow"),
     [
         ("cli.arguments", ("pytest", "hypothesis", "jsonschema", "ctypes")),
         ("plugin", ("hypothesis", "jsonschema", "ctypes", "mcp_conformance.target.settings")),
-        ("options.run_options", ("pytest",)),
+        ("options.run_options", ("pytest", *BACKEND)),
+        ("scenarios.sick_api", BACKEND),
     ],
 )
-def test_options_are_known_without_slow_modules(module, slow):
+def test_a_module_is_imported_without_those_that_few_runs_need(module, slow):
     code = f"import json, sys, mcp_conformance.{module}; print(json.dumps([*sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {*slow} & {*json.loads(done.stdout)}

@@ -105,11 +105,6 @@ class Backend:
             self._is_held = False
             self._changed.notify_all()
 
-    def wait_for_contact(self, number: int, seconds: float) -> bool:
-        """Wait until so many contacts were made in all; return whether they were."""
-        with self._changed:
-            return self._changed.wait_for(lambda: len(self._contacts) >= number, seconds)
-
     @contextmanager
     def untrusted(self) -> Iterator[None]:
         """Show certificates of another authority meanwhile, which no server trusts."""
@@ -165,7 +160,6 @@ class Backend:
             contact = replace(contact, number=self._number, at=time.monotonic())
             self._number += bool(contact.method)
             self._contacts.append(contact)
-            self._changed.notify_all()
 
         def is_over() -> bool:
             return self._epoch != epoch or caller.gone.is_set()
