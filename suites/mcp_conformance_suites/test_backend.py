@@ -76,8 +76,8 @@ def test_the_server_starts_while_no_host_answers(server):
     for reply in opened_alone(server):
         if reply.fault is not None:
             asked = sorted(map(str, {*inventory(server).start, *inventory(server).lists}))
-            hosts = f"; with a network it first asks {shorten(', '.join(asked), 200)}" if asked else ""
-            got = f"{reply.method} is not answered while no other host is reached: {reply.fault}{hosts}"
+            hosts = f"; while hosts answer it first asks {shorten(', '.join(asked), 200)}" if asked else ""
+            got = f"{reply.method} is not answered while no other host answers: {reply.fault}{hosts}"
             raise Finding("an answer", got, reply.lines, fault=reply.fault)
 
 
@@ -101,7 +101,9 @@ def test_no_credential_is_sent_in_plain_text(server):
     asked = [one for one in found.contacts if one.method and one.has_credential]
     require_some(asked, skip="no request has a credential that was given")
     if plain := [one for one in asked if not one.is_encrypted]:
-        raise Finding("TLS for a request with a credential", f"{plain[0]} with one that was given", ())
+        raise Finding(
+            "TLS for a request with a credential", f"{plain[0]} with a credential that was given", ()
+        )
 
 
 @pytest.mark.requirement("backend.credential-stays")
@@ -131,5 +133,5 @@ def test_no_failure_shows_a_credential(server):
         place = "its answer" if given.finds(received) else "stderr" if given.finds(one.stderr) else ""
         if place:
             got = f"a credential that was given, in {place}"
-            expected = f"a failure told without credentials while the API {one.sickness.says}"
+            expected = f"a failure reported without credentials while the API {one.sickness.says}"
             raise Finding(expected, got, one.lines, tool=one.tool)

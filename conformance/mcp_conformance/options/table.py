@@ -96,10 +96,10 @@ OPTIONS = (
     Option(
         "backend",
         "KIND",
-        "every host that the server reaches is this tool: inventory (it only watches), sick (all that may go "
-        "wrong does), or some of it, such as 503,html,silent,reset",
+        "this tool plays every host that the server connects to, with an API that works (inventory), that "
+        "fails in every way (sick), or in some, such as 503,html,silent,reset",
         commands=RUNS,
-        default="the network as it is",
+        default="the real network",
         reader=readers.sicknesses,
     ),
     Option(

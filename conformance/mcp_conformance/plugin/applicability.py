@@ -56,7 +56,7 @@ def _not_chosen(check: Check, settings: Settings) -> Iterator[str]:
     if check.suite == SURROUNDINGS and not settings.surroundings:
         yield "no other surroundings (--surroundings)"
     if check.suite == BACKEND and settings.backend is None:
-        yield "the network is as it is (--backend)"
+        yield "the server asks real hosts, not this tool (--backend)"
     if check.suite == DRIFT and settings.is_gentle:
         yield "judged with --fuzz thorough"
 
