@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from mcp_conformance.backend.place import Place
+from mcp_conformance.backend.place import MAX_WAITING, Place
 from mcp_conformance.sandbox import limits, mounts, namespaces, network
 from mcp_conformance.sandbox.launch import NOT_STARTED, become_program
 from mcp_conformance.sandbox.policy import TRY
@@ -20,8 +20,6 @@ from mcp_conformance.sandbox.policy import TRY
 assert sys.platform == "linux"
 
 NAMES_PORT, HTTP_PORT, HTTPS_PORT = 53, 80, 443
-MAX_WAITING = 128
-"""How many connections wait until they are taken."""
 
 
 def main(words: Sequence[str]) -> None:

@@ -11,12 +11,12 @@ from contextlib import suppress
 
 from mcp_conformance.backend.line import Caller
 from mcp_conformance.backend.names import Names
+from mcp_conformance.backend.place import MAX_WAITING
 
 assert sys.platform != "win32"
 
 SOCKETS = 3
 """How many sockets the launcher hands over: for names, HTTP and HTTPS."""
-MAX_WAITING = 128
 MAX_MESSAGE_BYTES = 4096
 Serve = Callable[[socket.socket, Caller], None]
 

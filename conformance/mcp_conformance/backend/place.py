@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 
+MAX_WAITING = 128
+"""How many connections wait until they are taken."""
+
 
 @dataclass(frozen=True)
 class Place:
