@@ -62,12 +62,16 @@ def parser() -> Parser:
     )
     version = f"mcp-conformance {tool_version()}"
     parser.add_argument("--version", action="version", version=version)
-    names = "init|run|learn|doctor|baseline|lock|compare|soak|survey|list|explain|replay|new-check"
+    names = (
+        "init|run|learn|doctor|list-tools|call|read|prompt|baseline|lock|compare|soak|survey|list|explain"
+        "|replay|new-check"
+    )
     commands = parser.add_subparsers(metavar=names, required=True)
     _add_init(commands)
     _add_run(commands)
     _add_learn(commands)
     _add_doctor(commands)
+    _add_by_hand(commands)
     _add_baseline(commands)
     _add_lock(commands)
     _add_compare(commands)
@@ -221,6 +225,30 @@ def _add_learn(commands: Commands) -> None:
     _add_server(learn)
     _add_options(learn, "learn")
     learn.set_defaults(action=("learn", "main"))
+
+
+def _add_by_hand(commands: Commands) -> None:
+    """Add the commands for one request."""
+    rows = (
+        ("list-tools", "", False, "list a server's tools with their members"),
+        ("call", "TOOL", True, "call a tool, and judge the answer"),
+        ("read", "URI", False, "read a resource, and judge the answer"),
+        ("prompt", "NAME", True, "fetch a prompt, and judge the answer"),
+    )
+    json_help = "the arguments, - for stdin (default: what worked before, else made up)"
+    for name, what, has_arguments, help_ in rows:
+        words = f"{what} [JSON] " if has_arguments else f"{what} " if what else ""
+        usage = f"%(prog)s {words}[options] -- COMMAND [ARGUMENTS ...]"
+        parser = commands.add_parser(name, help=help_, usage=usage, allow_abbrev=False)
+        if what:
+            parser.add_argument("name", metavar=what)
+        if has_arguments:
+            parser.add_argument("arguments", nargs="?", metavar="JSON", help=json_help)
+        parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
+        parser.add_argument("-v", "--verbose", action="store_true", help="show the lines of both sides")
+        _add_server(parser)
+        _add_options(parser, name)
+        parser.set_defaults(action=("by_hand", name.replace("-", "_")))
 
 
 def _add_compare(commands: Commands) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from mcp_conformance.cli import interrupts
+from mcp_conformance.cli import completion, interrupts
 from mcp_conformance.cli.streams import Streams
 from mcp_conformance.report.exit_status import INTERNAL_ERROR, INTERRUPTED, MACHINE
 
@@ -59,6 +59,8 @@ def _say(text: str) -> None:
 def _run(arguments: Sequence[str] | None) -> int:
     from mcp_conformance.cli.arguments import UsageError, parser  # noqa: PLC0415  (slow, and may be interrupted)
 
+    if completion.is_asked():
+        completion.complete(parser())
     words = list(sys.argv[1:] if arguments is None else arguments)
     command: list[str] | None = None
     if "--" in words:

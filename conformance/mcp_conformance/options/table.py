@@ -20,7 +20,7 @@ from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 RUNS = ("run", "baseline update")
 JUDGES = (*RUNS, "soak")
 CALLS = (*JUDGES, "learn")
-PROBES = (*CALLS, "lock")
+PROBES = (*CALLS, "lock", "list-tools", "call", "read", "prompt")
 STARTS = (*PROBES, "doctor")
 COMMANDS = (*STARTS, "replay")
 """The commands that have options of the table, in groups that grow."""

@@ -1,0 +1,31 @@
+"""Completion in the shell: argcomplete asks the command itself, by variables and a file for the answer."""
+
+import subprocess
+
+import pytest
+
+from support.running import COMMAND, environment
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("mcp-conformance expl", "explain"),
+        ("mcp-conformance run --requ", "--require-exercised"),
+        ("mcp-conformance explain tools.structured.c", "tools.structured.conforms"),
+        ("mcp-conformance call x --server ta", "tally"),
+    ],
+)
+def test_the_shell_completes(line, wanted, tmp_path):
+    (tmp_path / "mcp-conformance.toml").write_text('[servers.tally]\ncommand = "python x.py"\n')
+    answer = tmp_path / "answer"
+    asked = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+        "_ARGCOMPLETE_IFS": "\n",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "COMP_TYPE": "9",
+    }
+    subprocess.run(COMMAND, cwd=tmp_path, env={**environment(), **asked}, timeout=60, check=True)
+    assert wanted in [word.strip() for word in answer.read_text().split("\n")]
