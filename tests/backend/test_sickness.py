@@ -6,6 +6,7 @@ from io import BytesIO
 
 import pytest
 
+from mcp_conformance.backend.exchange import Asked, EmptyApi
 from mcp_conformance.backend.sickness import BY_NAME, LARGE_BYTES, SICKNESSES, WELL
 
 
@@ -20,6 +21,9 @@ class Wire:
 
     def send(self, data):
         self.sent += data
+
+    def work(self):
+        self.send(EmptyApi().answer(Asked("GET", self.origin, self.target)).encoded("GET"))
 
     def wait(self, seconds):
         self.waits.append(seconds)

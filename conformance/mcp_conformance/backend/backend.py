@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mcp_conformance.backend.authority import Authority
 from mcp_conformance.backend.contact import Contact
+from mcp_conformance.backend.exchange import Api, EmptyApi
 from mcp_conformance.backend.line import Caller, Line, take
 from mcp_conformance.backend.names import Names
 from mcp_conformance.backend.network import Network
@@ -44,17 +45,19 @@ class Backend:
     """Every host that a server can reach: its API, and whatever else it asks.
 
     It begins well, and is as `become` says for all servers that are started in it.  ``sicknesses`` are those
-    that the user chose.  ``finds`` tells whether a text has a credential of the user.  Raises `OSError` if
-    its files cannot be written.
+    that the user chose.  ``api`` answers while it is well.  ``finds`` tells whether a text has a credential
+    of the user.  Raises `OSError` if its files cannot be written.
     """
 
     def __init__(
         self,
         sicknesses: tuple[Sickness, ...] = (),
+        api: Api | None = None,
         finds: Callable[[str], bool] = lambda _: False,
         home: _Home | None = None,
     ):
         self.sicknesses = sicknesses
+        self.api = api or EmptyApi()
         self._finds = finds
         self._home = home or _Home()
         self._authority = self._home.authority
@@ -66,7 +69,7 @@ class Backend:
 
     def apart(self, finds: Callable[[str], bool]) -> Backend:
         """Return another one, with hosts of its own, which servers trust as they do this one."""
-        return Backend(self.sicknesses, finds, self._home)
+        return Backend(self.sicknesses, self.api, finds, self._home)
 
     @property
     def contacts(self) -> tuple[Contact, ...]:
@@ -83,7 +86,7 @@ class Backend:
         """Return how it answers, in one line."""
         names = ", ".join(one.name for one in self.sicknesses) or "well"
         names = "sick" if self.sicknesses == SICKNESSES else names
-        return f"every host is this tool, nothing leaves this machine; {names}"
+        return f"{self.api.describe()}; {names}"
 
     # How it answers ------------------------------------------------------------------------------
 
@@ -154,7 +157,7 @@ class Backend:
 
     def _serve(self, connection: socket.socket, caller: Caller) -> None:
         """Answer the request of one connection."""
-        connection, contact, target = take(connection, caller, self._authority, self._finds)
+        connection, contact, asked = take(connection, caller, self._authority, self._finds)
         with self._changed:
             epoch, sickness = self._epoch, self._sickness
             contact = replace(contact, number=self._number, at=time.monotonic())
@@ -168,7 +171,7 @@ class Backend:
             with self._changed:
                 return not self._changed.wait_for(is_over, seconds)
 
-        line = Line(connection, contact, target, wanted)
+        line = Line(connection, contact, asked, self.api, wanted)
         with suppress(OSError):
             if contact.method and self._is_released(is_over):
                 sickness.answer(line)

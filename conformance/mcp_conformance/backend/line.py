@@ -14,6 +14,7 @@ import h11
 
 from mcp_conformance.backend.authority import Authority
 from mcp_conformance.backend.contact import Contact, shape
+from mcp_conformance.backend.exchange import Api, Asked
 
 TLS_HANDSHAKE = b"\x16"
 """The first byte of a client that speaks TLS."""
@@ -28,12 +29,14 @@ AT_ONCE = struct.pack("ii", 1, 0)
 class Line:
     """A connection with a request to answer, a `Wire`.
 
-    ``wanted`` waits so many seconds, without end for None, and returns whether the answer is still wanted.
+    ``api`` answers while it works.  ``wanted`` waits so many seconds, without end for None, and returns
+    whether the answer is still wanted.
     """
 
     connection: socket.socket
     contact: Contact
-    target: str
+    asked: Asked
+    api: Api
     wanted: Callable[[float | None], bool]
     is_reset: bool = False
 
@@ -43,6 +46,11 @@ class Line:
         return self.contact.where
 
     @property
+    def target(self) -> str:
+        """The path and the query of the URL."""
+        return self.asked.target
+
+    @property
     def number(self) -> int:
         """The number of the request."""
         return self.contact.number
@@ -50,6 +58,15 @@ class Line:
     def send(self, data: bytes) -> None:
         """Send bytes.  Raises `OSError`."""
         self.connection.sendall(data)
+
+    def work(self) -> None:
+        """Answer as the API does while it works; reset the connection if that has no answer."""
+        try:
+            answered = self.api.answer(self.asked)
+        except OSError:
+            self.reset()
+            return
+        self.send(answered.encoded(self.asked.method))
 
     def wait(self, seconds: float | None) -> bool:
         """Wait; return whether the answer is still wanted."""
@@ -85,8 +102,8 @@ class Caller:
 
 def take(
     connection: socket.socket, caller: Caller, authority: Authority, finds: Callable[[str], bool]
-) -> tuple[socket.socket, Contact, str]:
-    """Read a request; return the connection, in TLS if that is spoken, the contact, and the target.
+) -> tuple[socket.socket, Contact, Asked]:
+    """Read a request; return the connection, in TLS if that is spoken, the contact, and the request.
 
     The contact has no method if no request came.  ``finds`` tells whether a text has a credential.
     """
@@ -103,14 +120,12 @@ def take(
     except (OSError, h11.RemoteProtocolError) as error:
         refusal = f"no request: {error}" if str(error) else "no request"
     if refusal:
-        return connection, Contact(names[-1], caller.port, is_encrypted=is_encrypted, refusal=refusal), ""
+        contact = Contact(names[-1], caller.port, is_encrypted=is_encrypted, refusal=refusal)
+        return connection, contact, Asked("", contact.where, "")
     host = next((text.decode("latin-1") for name, text in request.headers if name == b"host"), "")
     target = request.target.decode("latin-1")
-    texts = (
-        target,
-        *(text.decode("latin-1") for _, text in request.headers),
-        body.decode("utf-8", "replace"),
-    )
+    headers = tuple((name.decode("latin-1"), text.decode("latin-1")) for name, text in request.headers)
+    texts = (target, *(text for _, text in headers), body.decode("utf-8", "replace"))
     contact = Contact(
         names[-1] if is_encrypted else _without_port(host) or caller.host,
         caller.port,
@@ -121,7 +136,7 @@ def take(
         any(map(finds, texts)),
         same=hash((names[-1], host, request.method, target, body)),
     )
-    return connection, contact, target
+    return connection, contact, Asked(contact.method, contact.where, target, headers, body)
 
 
 def _without_port(host: str) -> str:

@@ -8,7 +8,9 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Protocol
 
-JSON, HTML = "application/json", "text/html"
+from mcp_conformance.backend.exchange import JSON
+
+HTML = "text/html"
 ELSEWHERE = "https://elsewhere.example"
 """A host that no server has to do with."""
 RETRY_SECONDS = 2
@@ -22,9 +24,11 @@ LARGE_PART = b'"' + b"x" * 65_533 + b'",'
 
 
 class Wire(Protocol):
-    """A connection with a request to answer, and the ``target`` of that."""
+    """A connection with a request to answer."""
 
-    target: str
+    @property
+    def target(self) -> str:
+        """The path and the query of the URL."""
 
     @property
     def origin(self) -> str:
@@ -36,6 +40,9 @@ class Wire(Protocol):
 
     def send(self, data: bytes) -> None:
         """Send bytes."""
+
+    def work(self) -> None:
+        """Answer as the API does while it works."""
 
     def wait(self, seconds: float | None) -> bool:
         """Wait, without end for None; return whether the answer is still wanted."""
@@ -100,6 +107,11 @@ def head(status: int, kind: str, size: int, headers: dict[str, str] | None = Non
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
+def work(wire: Wire) -> None:
+    """Answer as the API does while it works."""
+    wire.work()
+
+
 def redirect(wire: Wire) -> None:
     """Send the client back to where it is."""
     respond(302, b"", Location=f"{wire.origin}{wire.target}")(wire)
@@ -156,7 +168,7 @@ def first(sick: Answer, then: Answer) -> Answer:
     return answer
 
 
-WELL = Sickness("well", Kind.ANSWER, "answers 200 with {}", respond(200))
+WELL = Sickness("well", Kind.ANSWER, "works", work)
 UNAVAILABLE = respond(503, SAID)
 SICKNESSES = (
     Sickness("503", Kind.SERVER, "answers 503 with JSON", UNAVAILABLE, is_failure=True),
@@ -190,7 +202,7 @@ SICKNESSES = (
     ),
     Sickness("refused", Kind.CONNECTION, "refuses connections", reset, is_failure=True, listens=False),
     Sickness("no-name", Kind.CONNECTION, "has no address", reset, is_failure=True, resolves=False),
-    Sickness("once", Kind.SERVER, "answers 503 once, then well", first(UNAVAILABLE, respond(200))),
+    Sickness("once", Kind.SERVER, "answers 503 once, then well", first(UNAVAILABLE, work)),
 )
 """All sicknesses, by what the user calls them."""
 BY_NAME = {one.name: one for one in SICKNESSES}

@@ -200,7 +200,7 @@ def expect_no_treatment(
     asked = list(dict.fromkeys(map(str, first.asked)))
     times = f" {len(first.asked)} times" if len(first.asked) > 1 else ""
     requests = f", asked{times} with {asked[0]}," if asked else ""
-    same = ", the same as while it answers 200 with {}" if alike else ""
+    same = ", the same as while it works" if alike else ""
     number = len({one.tool for one in tried})
     got = f"{shorten(str(first.reply), 300)} while the API{requests} {first.sickness.says}{same}"
     raise Finding(
