@@ -134,10 +134,22 @@ def test_the_assertion_that_a_request_is_answered_once_is_the_sdks():
 
 
 @pytest.mark.parametrize(
+    ("rule", "sent"),
+    [
+        ("batch.empty-array", []),
+        ("jsonrpc.garbage-not-fatal", "not JSON"),
+        ("jsonrpc.response-every-request", DEEP),
+    ],
+)
+def test_a_reader_that_has_ended_is_the_sdks_however_late_its_process_ends(rule, sent):
+    evidence = Evidence.of(finding(sent, fault=Silence(10)))
+    assert {fact.sdk for fact in FACTS if fact.rule == rule and fact.shown(evidence)} >= {GO}
+
+
+@pytest.mark.parametrize(
     ("sdk", "rule", "verdict"),
     [
         (CSHARP, "pagination.cursor-type", finding(LIST, error(-32603, "no"))),
-        (GO, "jsonrpc.garbage-not-fatal", finding("not JSON", fault=Silence(2))),
         (GO, "jsonrpc.garbage-not-fatal", finding("not JSON", fault=Closed(2))),
         (GO, "logging.set-level.invalid-code", finding(request("logging/setLevel"), error(-32603, "no"))),
         (PY1, "batch.receive", finding(ARRAY, result("mixed 1"))),

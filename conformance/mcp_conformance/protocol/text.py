@@ -29,8 +29,12 @@ def without_times(text: str) -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line of a text, after a colon and a space; empty if there is none."""
-    last = " ".join(text.strip().rpartition("\n")[2].split())
+    """Return the last line of a text, after a colon and a space; empty if there is none.
+
+    Programs on Cobra, a Go library, write how they are used below their error: that is left out.
+    """
+    said = text.strip().partition("\nUsage:\n")[0].rstrip()
+    last = " ".join(said.rpartition("\n")[2].split())
     return shorten(f": {last}" if last else "", MAX_LAST_LINE)
 
 

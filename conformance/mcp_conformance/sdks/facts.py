@@ -121,8 +121,8 @@ UNEXPLAINED = p.fails(p.INTERNAL, "An error occurred.")
 EXCEPTION = p.fails(0)
 
 FACTS: tuple[Fact, ...] = (
-    Fact("batch.empty-array", GO, p.ended, NO_HANDLER, GO_LINE),
-    Fact("batch.notifications-only-silent", GO, p.ended, NO_HANDLER, GO_LINE),
+    Fact("batch.empty-array", GO, p.reader_ended, NO_HANDLER, GO_LINE),
+    Fact("batch.notifications-only-silent", GO, p.reader_ended, NO_HANDLER, GO_LINE),
     *_for(tuple(Sdk), "batch.receive", p.unanswered_array, NO_HANDLER, BATCHES),
     Fact("capabilities.completions.declared", RUST, p.no_completions, OWN_RESULT),
     Fact("caching.hints.prompts-list", RUST, p.empty_list_without_hints, OWN_RESULT),
@@ -176,7 +176,7 @@ FACTS: tuple[Fact, ...] = (
     *_for(PYTHON, "http.session.stable", p.first_request_refused, PROXY),
     *_for((*PYTHON, RUST), "http.session.two-ids", p.has_status(200), PROXY),
     Fact("http.version.era-by-metadata", PY2, p.session_missed, PROXY),
-    Fact("jsonrpc.garbage-not-fatal", GO, p.ended, NO_HANDLER, GO_LINE),
+    Fact("jsonrpc.garbage-not-fatal", GO, p.reader_ended, NO_HANDLER, GO_LINE),
     Fact("jsonrpc.id-types-accepted", GO, p.rounded_id, NO_HANDLER),
     Fact("jsonrpc.id-types-accepted", RUST, p.dropped_large_id, NO_HANDLER),
     *_for(TYPESCRIPT, "jsonrpc.id-types-accepted", p.dropped_unsafe_id, NO_HANDLER),

@@ -299,9 +299,12 @@ def second_answer_cancelled(evidence: Evidence) -> bool:
 # Faults
 
 
-def ended(evidence: Evidence) -> bool:
-    """Accept that the process ended by itself."""
-    return evidence.has_ended
+def reader_ended(evidence: Evidence) -> bool:
+    """Accept that the process ended by itself, or answers nothing any more.
+
+    The Go SDK's reader ends at such a line; the author's `main` then returns, soon, late or never.
+    """
+    return evidence.has_ended or isinstance(evidence.fault, Silence)
 
 
 def ended_at_cancellation(evidence: Evidence) -> bool:
@@ -341,8 +344,8 @@ def ended_at_initialize(evidence: Evidence) -> bool:
 
 
 def ended_at_trailing_space(evidence: Evidence) -> bool:
-    """Accept that the process ended at a line with white space after its message."""
-    return evidence.has_ended and TRAILING_SPACE.search(evidence.last) is not None
+    """Accept that the reader ended at a line with white space after its message."""
+    return reader_ended(evidence) and TRAILING_SPACE.search(evidence.last) is not None
 
 
 def refused_without_json(evidence: Evidence) -> bool:
@@ -401,8 +404,8 @@ def dropped_unknown_member(evidence: Evidence) -> bool:
 
 
 def ended_at_deep_params(evidence: Evidence) -> bool:
-    """Accept that the process ended at a request that no handler sees, with deep params."""
-    return evidence.has_ended and any(_has_deep_params(one) for one in evidence.requests)
+    """Accept that the reader ended at a request that no handler sees, with deep params."""
+    return reader_ended(evidence) and any(_has_deep_params(one) for one in evidence.requests)
 
 
 def dropped_by_serde(evidence: Evidence) -> bool:
