@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mcp_conformance.client.message_log import CUT
+from mcp_conformance.client.new_names import NewNames
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.jsonrpc import Kind, Line, is_response, kind
 from mcp_conformance.transport.credentials import redacted
@@ -180,21 +181,28 @@ class ReplayStep:
 
 
 def replay(transcript: Transcript, process: Transport, timeout: float) -> Iterator[ReplayStep]:
-    """Send the lines of a transcript again, byte for byte; yield a step for each request."""
+    """Send the lines of a transcript again, byte for byte; yield a step for each request.
+
+    Only what the server has named otherwise this time, such as an id of its own, is sent as it names it now.
+    """
     session = Session(process, revision=transcript.revision, timeout=timeout)
     answers = {_id(line): line for line in transcript.lines if not line.sent and is_response(line.message)}
     waiting: dict[str, Line] = {}
+    names = NewNames([line for line in transcript.lines if line.sent])
 
     def step(line: Line) -> ReplayStep:
         reply = session.await_reply(line, timeout)
-        return ReplayStep(line, answers.get(_id(line)), reply.line, str(reply.fault or ""))
+        then = answers.get(_id(line))
+        if then is not None and reply.line is not None:
+            then = names.learn(then, reply.line)
+        return ReplayStep(line, then, reply.line, str(reply.fault or ""))
 
     with closing(session):
         for sent, lines in groupby(transcript.lines, lambda line: line.sent):
             if session.closed:
                 break
             if sent:
-                sent_lines = session.send_lines(lines)
+                sent_lines = session.send_lines(names.of(list(lines)))
                 waiting |= {_id(line): line for line in sent_lines if kind(line.message) is Kind.REQUEST}
                 continue
             for line in lines:
