@@ -6,6 +6,7 @@ from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
 from mcp_conformance.report.strict_json import without_halves
+from mcp_conformance.report.tool_links import Does, ToolLink
 from mcp_conformance.requirements import catalogue
 
 EVIL = (
@@ -137,6 +138,10 @@ REPORT = Report(
         ExercisedTool("later", "it can only be called as a task"),
         ExercisedTool("review", "", 4, 1, 1, ("an answer of add",), kind="prompt"),
         ExercisedTool("note://{id}", calls=8, kind="template"),
+    ),
+    links=(
+        ToolLink("add", "find", Does.SHOWS, seen=3, trials=3),
+        ToolLink("add", EVIL, Does.DELETES, f"`{EVIL}` in its answer", 3, 3),
     ),
     lacking=f"1 of 2 tools exercised, 80% required; never: find {EVIL}",
 )

@@ -34,6 +34,7 @@ from mcp_conformance.report.model import (
     plural,
 )
 from mcp_conformance.report.text import finding_text, internal_error_text, unread
+from mcp_conformance.report.tool_links import ToolLink
 from mcp_conformance.requirements.catalogue import Requirement
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject, Surface
@@ -205,8 +206,8 @@ class RunFacts:
     ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
     baseline.  ``sent`` counts the lines that were sent in each revision, ``not_applicable`` the checks that
     do not apply by the reason.  ``measured`` has the figures of each revision in bytes and seconds.
-    ``processes``, ``starts``, ``sessions``, ``phases``, ``exercise``, ``lacking`` and ``hosts`` are those of
-    a `Report`, which ``is_partial`` if only some checks were to run.
+    ``processes``, ``starts``, ``sessions``, ``phases``, ``exercise``, ``lacking``, ``hosts`` and ``links``
+    are those of a `Report`, which ``is_partial`` if only some checks were to run.
     """
 
     started: datetime
@@ -225,6 +226,7 @@ class RunFacts:
     lacking: str = ""
     is_partial: bool = False
     hosts: Mapping[HostUse, int] = field(default_factory=dict)
+    links: tuple[ToolLink, ...] = ()
 
 
 def build_report(
@@ -268,6 +270,7 @@ def build_report(
         lacking=facts.lacking,
         is_partial=facts.is_partial,
         hosts=asked_hosts(facts.hosts),
+        links=facts.links,
     )
     return redact(report)
 

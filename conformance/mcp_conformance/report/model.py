@@ -13,6 +13,7 @@ from mcp_conformance.project.version import rule_page
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool
 from mcp_conformance.report.hosts import AskedHost
+from mcp_conformance.report.tool_links import ToolLink
 from mcp_conformance.requirements.catalogue import Requirement, families
 from mcp_conformance.requirements.checks import LAST
 from mcp_conformance.verdicts import NORMATIVE, Cause
@@ -194,7 +195,8 @@ class Report:
     says that the server ended, or was silent, in each revision.  ``exercise`` has what was exercised of each
     tool; ``lacking`` says that the user requires more, and is empty if it is enough.  ``is_partial`` says
     that only some checks were to run, so that the verdict says nothing about that.  ``hosts`` has what the
-    server asks of other hosts, if that was looked at (``--backend``).
+    server asks of other hosts, if that was looked at (``--backend``); ``links`` says which tools make what
+    others show, change and delete, if sequences of calls were made.
     """
 
     tool_version: str
@@ -224,6 +226,7 @@ class Report:
     lacking: str = ""
     is_partial: bool = False
     hosts: tuple[AskedHost, ...] = ()
+    links: tuple[ToolLink, ...] = ()
 
     @cached_property
     def counts(self) -> Mapping[Outcome, int]:

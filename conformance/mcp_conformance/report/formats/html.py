@@ -16,7 +16,9 @@ from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.formats.page import document, footer
 from mcp_conformance.report.markup import MAX_TEXT, Child, Html, joined, together
 from mcp_conformance.report.model import Interface, Report, Result, by_reason, grouped
+from mcp_conformance.report.picture import picture
 from mcp_conformance.report.text import defect_lines, figures_of, sdk_note, vain_lines
+from mcp_conformance.report.tool_links import ToolLink
 from mcp_conformance.requirements.catalogue import families
 
 LONG = 300
@@ -34,7 +36,7 @@ def render(report: Report) -> str:
         h.main(
             "\n",
             *(_filters(report), _findings(report), _rules(report)),
-            *(_matrix(report), _exercise(report), _run(report)),
+            *(_matrix(report), _exercise(report), _links(report), _run(report)),
         ),
         footer(report.tool_version),
     ]
@@ -324,6 +326,23 @@ def _exercised(one: ExercisedTool) -> Iterator[Html]:
     yield h.td(tag("passed" if one.is_exercised else "warned", f"{one.successes:,}"), class_="number")
     yield h.td(f"{one.answers:,}", class_="number")
     yield h.td(_chips(one.origins))
+
+
+def _links(report: Report) -> Html | None:
+    """Return the links of tools, as a picture and as a table, if there are some."""
+    if not report.links:
+        return None
+    heads = [h.th(one, scope="col") for one in ("makes", "tool", "does", "named by", "seen")]
+    table = h.table("\n", h.tr(heads), [h.tr(_linked(one)) for one in report.links])
+    return fold("Which tools make what others use", picture(report.links), table)
+
+
+def _linked(one: ToolLink) -> Iterator[Html]:
+    yield h.th(h.code(one.maker), scope="row")
+    yield h.td(h.code(one.tool))
+    yield h.td(f"{one.does} it")
+    yield h.td(prose(one.by))
+    yield h.td(one.times)
 
 
 # The run ----------------------------------------------------------------------------------------

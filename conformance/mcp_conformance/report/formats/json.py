@@ -12,6 +12,7 @@ from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.model import FoundDefect, Interface, OfferedTool, Report, Result
 from mcp_conformance.report.strict_json import strict_json
+from mcp_conformance.report.tool_links import Does, ToolLink
 from mcp_conformance.requirements.catalogue import families
 
 FORMAT = 1
@@ -65,6 +66,7 @@ def _head(report: Report) -> dict[str, Any]:
         "outdated": report.outdated,
         "exercise": exercise_members(report),
         **({"hosts": [vars(one) for one in report.hosts]} if report.hosts else {}),
+        **({"links": [vars(one) for one in report.links]} if report.links else {}),
         "deviations": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.deviations.items()],
         "matrix": report.matrix,
         "rules": _rules(report.results),
@@ -169,6 +171,7 @@ def _report(data: Mapping[str, Any]) -> Report:
         exercise=read_exercise([*exercise.get("tools", ()), *exercise.get("fetched", ())]),
         lacking=exercise.get("lacking", ""),
         is_partial=exercise.get("partial", False),
+        links=tuple(ToolLink(**one | {"does": Does(one["does"])}) for one in data.get("links", ())),
     )
 
 

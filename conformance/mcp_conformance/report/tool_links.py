@@ -1,0 +1,76 @@
+"""Which tools make what others show, change and delete: as a table, and as text for Graphviz."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_conformance.protocol.text import named
+
+MAX_NAME = 40
+"""How many characters of a tool's name stand in a line."""
+
+
+class Does(StrEnum):
+    """What a tool does with what another one makes."""
+
+    TAKES = "takes"
+    SHOWS = "shows"
+    CHANGES = "changes"
+    DELETES = "deletes"
+
+
+@dataclass(frozen=True)
+class ToolLink:
+    """A tool that does something with what ``maker`` makes.
+
+    It is named ``by`` a value, empty if it needs none.  That was ``seen`` in so many of so many ``trials``.
+    """
+
+    maker: str
+    tool: str
+    does: Does
+    by: str = ""
+    seen: int = 0
+    trials: int = 0
+
+    @property
+    def times(self) -> str:
+        """How often it was seen."""
+        return f"seen in {self.seen} of {self.trials}" if self.trials else ""
+
+
+def link_lines(links: Iterable[ToolLink]) -> Iterator[str]:
+    """Yield a line for each link, in columns."""
+    rows = [
+        (named(one.maker, MAX_NAME), f"{named(one.tool, MAX_NAME)} {one.does} it", one.by, one.times)
+        for one in links
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+LOOKS = {
+    Does.TAKES: "style=dashed",
+    Does.SHOWS: "color=gray40",
+    Does.CHANGES: "color=darkorange",
+    Does.DELETES: "color=red",
+}
+"""The attributes of the arrows of each kind."""
+
+
+def dot(links: Iterable[ToolLink]) -> str:
+    """Return the links as a graph for Graphviz (``dot -Tsvg``)."""
+    lines = ["digraph tools {", "  rankdir=LR;", "  node [shape=box, style=rounded];"]
+    for one in links:
+        label = _quoted(" ".join(filter(None, (one.does, f"by {one.by}" if one.by else ""))))
+        ends = f"{_quoted(named(one.maker, MAX_NAME))} -> {_quoted(named(one.tool, MAX_NAME))}"
+        lines.append(f"  {ends} [label={label}, {LOOKS[one.does]}];")
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
