@@ -20,6 +20,7 @@ LAYERS = (
     {"generation", "clients"},
     {"client"},
     {"world"},
+    {"state"},
     {"remedies"},
     {"verdicts"},
     {"expect"},

@@ -30,6 +30,7 @@ from mcp_conformance.target.reproducer import QUICK, THOROUGH, Reproducer
 from mcp_conformance.target.scenario import Records
 from mcp_conformance.target.sessions import MALFORMED, SHARED, Sessions
 from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.state import State
 from mcp_conformance.target.surface import Subject, Surface
 from mcp_conformance.target.tool_calls import ToolCalls
 from mcp_conformance.target.world import world_of
@@ -93,10 +94,10 @@ class FuzzRecords:
 class Server:
     """The server under test in one revision.
 
-    Its parts own its state: ``processes``, ``sessions``, ``lists``, ``arguments``, ``tool_calls`` and
-    ``fetches``; ``reported`` and ``causes`` let each verdict be reported once; ``fuzzing`` is what the fuzzer
-    has seen, ``reproducer`` has the budget of all reductions, ``run`` is what the servers of all revisions
-    share.  ``records`` are those of the scenarios, ``judged_figures`` those that checks of budgets measured,
+    Its parts own its state: ``processes``, ``sessions``, ``lists``, ``arguments``, ``tool_calls``,
+    ``fetches`` and ``state``; ``reported`` and ``causes`` let each verdict be reported once; ``fuzzing`` is
+    what the fuzzer has seen, ``reproducer`` has the budget of all reductions, ``run`` is what the servers of
+    all revisions share.  ``records`` are those of the scenarios, ``judged_figures`` those that checks of budgets measured,
     ``hosts`` counts what it asks other hosts, if that was looked at.
     """
 
@@ -123,6 +124,7 @@ class Server:
         tools = {tool.name for tool in surface.tools}
         self.sessions.prepare = lambda session: preparation.prepare(session, tools)
         self.fetches = Fetches(self.sessions, self.lists, self.tool_calls, self.reported, world)
+        self.state = State(self.sessions, world)
         self.fuzzing = FuzzRecords()
         self.reproducer = Reproducer(QUICK if settings.is_gentle else THOROUGH, settings.clock)
         self.records: Records = {}

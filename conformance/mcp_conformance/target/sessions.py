@@ -35,6 +35,8 @@ MAX_CLOSED_LOG_BYTES = 3_000_000
 SHARED = "the shared session"
 CALLS = "calls"
 """The name of the shared session in which tools are called, and prompts and resources fetched."""
+STATE = "sequences of calls"
+"""The name of the shared session in which sequences of calls make, change and delete things."""
 MALFORMED = "malformed lines"
 """The name of the shared session for malformed lines, so that they disturb no other check."""
 FUZZED, REPRODUCTIONS = "fuzzed requests", "reproductions"
@@ -313,7 +315,7 @@ class Sessions:
             session = self._shared[name] = self.connect(name, capabilities, client)
             if name in (FUZZED, REPRODUCTIONS):
                 self._fuzzed.append(session)
-            if name in (CALLS, FUZZED, REPRODUCTIONS):
+            if name in (CALLS, STATE, FUZZED, REPRODUCTIONS):
                 self.prepare(session)
         return session
 

@@ -1,0 +1,164 @@
+"""Judging: plays scenes on what was learned, and lets the oracles judge them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from mcp_conformance.state.hand import Lost, Spent
+from mcp_conformance.state.kinds import is_deletion
+from mcp_conformance.state.links import Doing, Effect, Thing
+from mcp_conformance.state.oracles import (
+    delete_twice,
+    failed_change,
+    failed_create,
+    list_after_delete,
+    list_once,
+    neighbours,
+    read_after_change,
+    read_after_create,
+    reading_changes_nothing,
+    use_after_free,
+)
+from mcp_conformance.state.scene import Change, Creation, Deletion, Refusal, RefusedChange, Stage, Unjudged
+from mcp_conformance.state.violation import Violation
+
+MAX_CHANGES = 2
+"""Not measured: through how many tools a thing is changed in scenes."""
+SURE = 2
+"""How often in a row a violation is seen in a fresh process before it is reported."""
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A rule, the records that it is judged on, and the module that judges."""
+
+    rule: str
+    records: tuple[type, ...]
+    module: ModuleType
+
+    def applies(self, record: Any) -> bool:
+        """Return whether a record can be judged."""
+        return isinstance(record, self.records) and bool(self.module.can_judge(record))
+
+    def violations(self, record: Any) -> Iterator[Violation]:
+        """Yield what does not hold in a record."""
+        yield from self.module.judge(record)
+
+
+ORACLES = (
+    Oracle("state.read-after-create", (Creation,), read_after_create),
+    Oracle("state.list-once", (Creation,), list_once),
+    Oracle("state.reading-changes-nothing", (Creation,), reading_changes_nothing),
+    Oracle("state.use-after-delete", (Deletion,), use_after_free),
+    Oracle("state.list-after-delete", (Deletion,), list_after_delete),
+    Oracle("state.delete-twice", (Deletion,), delete_twice),
+    Oracle("state.neighbours", (Deletion, Change), neighbours),
+    Oracle("state.read-after-change", (Change,), read_after_change),
+    Oracle("state.failed-create", (Refusal,), failed_create),
+    Oracle("state.failed-change", (RefusedChange,), failed_change),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Play:
+    """A scene on a thing: ``records`` plays it on a stage, and yields its records."""
+
+    name: str
+    records: Callable[[Stage], Iterator[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A violation of a rule in a play."""
+
+    oracle: Oracle
+    play: Play
+    violation: Violation
+
+
+def plays(things: Sequence[Thing]) -> Iterator[Play]:
+    """Yield the scenes of things, each kind for all of them before the next."""
+    lasting = [one for one in things if one.lasts]
+    for one in lasting:
+        yield _creation(one)
+    for one in lasting:
+        for effect in sorted(one.doing(Doing.DELETES), key=lambda each: not is_deletion(each))[:1]:
+            yield _deletion(one, effect)
+    for one in lasting:
+        yield _refusal(one)
+    for one in lasting:
+        for effect in one.doing(Doing.CHANGES)[:MAX_CHANGES]:
+            yield _change(one, effect)
+            yield _refused_change(one, effect)
+
+
+def _creation(thing: Thing) -> Play:
+    return Play("creations", lambda stage: iter([stage.create(thing)]))
+
+
+def _deletion(thing: Thing, effect: Effect) -> Play:
+    return Play("deletions", lambda stage: iter([stage.delete(thing, effect)]))
+
+
+def _refusal(thing: Thing) -> Play:
+    return Play("refused creations", lambda stage: stage.refuse_making(thing))
+
+
+def _change(thing: Thing, effect: Effect) -> Play:
+    return Play("changes", lambda stage: iter([stage.change(thing, effect)]))
+
+
+def _refused_change(thing: Thing, effect: Effect) -> Play:
+    return Play("refused changes", lambda stage: stage.refuse_changing(thing, effect))
+
+
+class Judging:
+    """Plays scenes and judges them; ``judged`` counts the records that each rule was judged on."""
+
+    def __init__(self, stage: Stage):
+        self._stage = stage
+        self.judged: Counter[str] = Counter()
+        self.found: list[Found] = []
+
+    def judge_all(self, some: Iterable[Play]) -> bool:
+        """Play scenes; return whether the budget was enough for all."""
+        hand = self._stage.shop.hand
+        for play in some:
+            with hand.phase(play.name):
+                try:
+                    self._judge(play)
+                except Unjudged:
+                    continue
+                except (Spent, Lost):
+                    return False
+        return True
+
+    def _judge(self, play: Play) -> None:
+        for record in play.records(self._stage):
+            for oracle in ORACLES:
+                if oracle.applies(record):
+                    self.judged[oracle.rule] += 1
+                    self.found += [Found(oracle, play, one) for one in oracle.violations(record)]
+
+
+def confirmed(found: Found, stage: Stage) -> Violation | None:
+    """Return a violation as it is seen again in a fresh process, with fresh values; None if it is not."""
+    seen = None
+    for _ in range(SURE):
+        try:
+            seen = next(_again(found, stage), None)
+        except (Unjudged, Spent, Lost):
+            return None
+        if seen is None:
+            return None
+    return seen
+
+
+def _again(found: Found, stage: Stage) -> Iterator[Violation]:
+    for record in found.play.records(stage):
+        if found.oracle.applies(record):
+            yield from (one for one in found.oracle.violations(record) if one.tool == found.violation.tool)

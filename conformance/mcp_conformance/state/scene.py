@@ -1,0 +1,238 @@
+"""Scenes: short sequences of calls on things that were just made, and what all readers show in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_conformance.client.tool_call import Call
+from mcp_conformance.state.links import Effect, Link, Made, Thing
+from mcp_conformance.state.noise import Noise
+from mcp_conformance.state.places import Difference
+from mcp_conformance.state.workshop import Look, Workshop
+from mcp_conformance.world.success import NUMBER
+
+MANY = 9
+"""How many things are made for the longest scene.  Not measured: some faults begin with a full page."""
+FEW = 3
+"""How many are made where one is changed: it has a neighbour on either side."""
+MAX_LINKS = 4
+"""Not measured: through how many links a thing is looked at."""
+
+
+class Unjudged(Exception):  # noqa: N818  (no error: nothing can be said)
+    """A scene did not come about: what was learned did not hold just before."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """What all readers show at one moment: those that list by their link, the others by the thing too."""
+
+    lists: Mapping[Link, Look] = field(default_factory=dict)
+    reads: Mapping[tuple[Link, Made], Look] = field(default_factory=dict)
+
+    def look(self, link: Link, made: Made) -> Look | None:
+        """Return the look at a thing through a link."""
+        return self.lists.get(link) or self.reads.get((link, made))
+
+    def shows(self, link: Link, made: Made) -> bool:
+        """Return whether a thing is shown through a link."""
+        look = self.look(link, made)
+        return look is not None and look.shows(link, made)
+
+
+@dataclass(frozen=True, eq=False)
+class Creation:
+    """Several things were made in a row, and looked at twice."""
+
+    thing: Thing
+    made: Sequence[Made]
+    first: Sight
+    second: Sight
+    noise: Noise
+
+
+@dataclass(frozen=True, eq=False)
+class Deletion:
+    """Of several things the one in the middle was deleted, and then once more.
+
+    ``done`` is the call that deleted, ``again`` the same once more.
+    """
+
+    thing: Thing
+    effect: Effect
+    made: Sequence[Made]
+    target: Made
+    before: Sight
+    done: Call
+    after: Sight
+    again: Call
+    noise: Noise
+
+    @property
+    def others(self) -> list[Made]:
+        """The things that were left alone."""
+        return [one for one in self.made if one is not self.target]
+
+    @property
+    def gone(self) -> list[Link]:
+        """The links that showed the thing before, and do not after, as was learned of them."""
+        seen, target = self.effect.links, self.target
+        return [one for one in seen if self.before.shows(one, target) and not self.after.shows(one, target)]
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Of several things the one in the middle was changed; ``done`` has the call and its tokens."""
+
+    thing: Thing
+    effect: Effect
+    made: Sequence[Made]
+    target: Made
+    before: Sight
+    done: Made
+    after: Sight
+    noise: Noise
+
+    @property
+    def others(self) -> list[Made]:
+        """The things that were left alone."""
+        return [one for one in self.made if one is not self.target]
+
+
+@dataclass(frozen=True, eq=False)
+class Refusal:
+    """A call with fresh tokens that would have made something was refused; ``wrong`` says why."""
+
+    thing: Thing
+    refused: Made
+    wrong: str
+    after: Sight
+
+
+@dataclass(frozen=True, eq=False)
+class RefusedChange:
+    """A call with fresh tokens that would have changed a thing was refused; ``wrong`` says why."""
+
+    thing: Thing
+    effect: Effect
+    target: Made
+    refused: Made
+    wrong: str
+    before: Sight
+    after: Sight
+    noise: Noise
+
+
+class Stage:
+    """Plays scenes in one process."""
+
+    def __init__(self, shop: Workshop, noise: Noise):
+        self.shop, self.noise = shop, noise
+
+    def create(self, thing: Thing, number: int = MANY) -> Creation:
+        """Make several things in a row."""
+        made = self._made(thing, number)
+        first = self._settled(thing, made)
+        return Creation(thing, made, first, self.sight(thing, made[: -FEW - 1 : -1]), self.noise)
+
+    def delete(self, thing: Thing, effect: Effect) -> Deletion:
+        """Delete the second of three things."""
+        made = self._made(thing, FEW)
+        target, before = made[1], self._settled(thing, made)
+        self._require(any(before.shows(one, target) for one in effect.links))
+        done = self.shop.apply(effect, target)
+        self._require(done is not None)
+        assert done is not None
+        after = self.sight(thing, made)
+        if any(after.shows(one, target) for one in effect.links) or not self._shows_all(
+            thing, [made[0], made[2]], after, before
+        ):
+            self.shop.hand.pause()
+            after = self.sight(thing, made)
+        again = self.shop.hand.call(effect.writer.tool, done.call.arguments)
+        return Deletion(thing, effect, made, target, before, done.call, after, again, self.noise)
+
+    def change(self, thing: Thing, effect: Effect) -> Change:
+        """Change the second of three things."""
+        made = self._made(thing, FEW)
+        target, before = made[1], self._settled(thing, made)
+        done = self.shop.apply(effect, target)
+        self._require(done is not None)
+        assert done is not None
+        after = self.sight(thing, made)
+        if not self._shows_all(thing, [made[0], made[2]], after, before):
+            self.shop.hand.pause()
+            after = self.sight(thing, made)
+        return Change(thing, effect, made, target, before, done, after, self.noise)
+
+    def refuse_making(self, thing: Thing) -> Iterator[Refusal]:
+        """Make calls that are refused, and look for what they were to make."""
+        refused = list(self.shop.spoiled(thing.maker.workable, thing.maker.paths, {}))
+        links = [one for one in links_of(thing) if one.shows]
+        lists = {one: self.shop.read(one, refused[0][0]) for one in links if one.is_list} if refused else {}
+        for made, wrong in refused:
+            named = [one for one in links if not one.is_list and self.shop.naming(one, made).get(one.member)]
+            reads = {(one, made): self.shop.read(one, made) for one in named}
+            yield Refusal(thing, made, wrong, Sight(lists, reads))
+
+    def refuse_changing(self, thing: Thing, effect: Effect) -> Iterator[RefusedChange]:
+        """Make calls that are refused, and would have changed a thing."""
+        made = self._made(thing, 1)
+        before = self._settled(thing, made)
+        naming = self.shop.naming(effect, made[0])
+        for refused, wrong in self.shop.spoiled(effect.writer, effect.paths, naming):
+            after = self.sight(thing, made)
+            yield RefusedChange(thing, effect, made[0], refused, wrong, before, after, self.noise)
+            before = after
+
+    def sight(self, thing: Thing, made: Iterable[Made]) -> Sight:
+        """Look at things through all links."""
+        some = list(made)
+        links = links_of(thing)
+        lists = {one: self.shop.read(one, some[0]) for one in links if one.is_list}
+        reads = {(one, each): self.shop.read(one, each) for each in some for one in links if not one.is_list}
+        return Sight(lists, reads)
+
+    def _settled(self, thing: Thing, made: Sequence[Made]) -> Sight:
+        """Look at things, and once more after a pause if some are not shown."""
+        seen = self.sight(thing, made)
+        if all(seen.shows(one, each) for each in made for one in links_of(thing)):
+            return seen
+        self.shop.hand.pause()
+        return self.sight(thing, made)
+
+    def _shows_all(self, thing: Thing, made: Iterable[Made], after: Sight, before: Sight) -> bool:
+        some = [(one, each) for each in made for one in links_of(thing)]
+        return all(after.shows(*one) or not before.shows(*one) for one in some)
+
+    def _made(self, thing: Thing, number: int) -> list[Made]:
+        made = [self.shop.make(thing.maker) for _ in range(number)]
+        found = [one for one in made if one is not None]
+        self._require(len(found) == number)
+        return found
+
+    def _require(self, holds: bool) -> None:
+        if not holds:
+            raise Unjudged
+
+
+def links_of(thing: Thing) -> tuple[Link, ...]:
+    """Return the links through which scenes look at a thing: as many that list as that read."""
+    half = MAX_LINKS // 2
+    return (*thing.lists[:half], *thing.reads[:half])
+
+
+def meaningful(differences: Iterable[Difference]) -> list[Difference]:
+    """Return the differences that are more than numbers, dates and ids: those change by themselves."""
+    found = []
+    for one in differences:
+        gone, new = sorted(map(_plain, one.gone)), sorted(map(_plain, one.new))
+        if gone != new:
+            found.append(one)
+    return found
+
+
+def _plain(text: Any) -> str:
+    return NUMBER.sub("0", str(text))

@@ -1,0 +1,50 @@
+"""Violations: what a scene shows that does not hold, and what it was inferred from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mcp_conformance.client.tool_call import Call
+from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.state.links import Effect, Link, Made
+from mcp_conformance.state.workshop import Look
+
+MAX_ANSWER = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Violation:
+    """Something that does not hold of a tool: what was expected and what came.
+
+    ``inferred`` are the links that make it one; ``calls`` is the shortest sequence that shows it.
+    """
+
+    tool: str
+    expected: str
+    got: str
+    inferred: tuple[str, ...] = ()
+    calls: tuple[Call, ...] = ()
+
+
+def violation(
+    tool: str,
+    expected: str,
+    got: str,
+    inferred: Iterable[Link | Effect],
+    calls: Iterable[Call | Look | Made | None],
+) -> Violation:
+    """Return a violation; the calls may be given as what has them, and each counts once."""
+    found = (one if isinstance(one, Call) or one is None else one.call for one in calls)
+    unique = {id(one): one for one in found if one is not None}
+    return Violation(tool, expected, got, tuple(map(str, inferred)), tuple(unique.values()))
+
+
+def quoted(tool: str) -> str:
+    """Return the name of a tool as findings write it."""
+    return f"`{named(tool, 40)}`"
+
+
+def answer(call: Call) -> str:
+    """Return what a call was answered, shortened."""
+    return shorten(str(call.reply), MAX_ANSWER)

@@ -1,0 +1,98 @@
+"""The state of a server: what sequences of calls show, in sessions whose processes nobody else changes."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from mcp_conformance.client.in_flight import reply_within
+from mcp_conformance.client.session import Session
+from mcp_conformance.client.tool_call import Call, Tool
+from mcp_conformance.state.hand import Hand
+from mcp_conformance.state.links import Workable
+from mcp_conformance.state.tokens import Tokens
+from mcp_conformance.state.workshop import Workshop
+from mcp_conformance.target.preparation import renamed_value
+from mcp_conformance.target.scenario import Records
+from mcp_conformance.target.sessions import STATE, Sessions
+from mcp_conformance.world.world import World
+
+MAX_CALLS, MAX_SECONDS = 1200, 8.0
+"""The most calls, and seconds, of a quick run: 5 ms a call are 6 s."""
+MAX_THOROUGH_CALLS, MAX_THOROUGH_SECONDS = 10_000, 120.0
+"""Not measured: as those of a thorough run of the fuzzer."""
+PAUSE_SECONDS = 0.5
+"""Not measured: how long an index may take until it has a change."""
+
+
+class State:
+    """The sequences of calls in one revision, in sessions of their own.
+
+    ``records`` are those of the scenario.
+    """
+
+    def __init__(self, sessions: Sessions, world: World):
+        self.records: Records = {}
+        self._sessions, self._world = sessions, world
+        self.trail = sessions.trail
+        self._tokens = Tokens(world.ownership.text, secrets.randbits(64))
+
+    def may_write(self) -> bool:
+        """Return whether some tool that may write may be called."""
+        return any(not tool.read_only and self._may_repeat(tool) for tool in self._sessions.surface.tools)
+
+    def _may_repeat(self, tool: Tool) -> bool:
+        """Return whether a tool may be called again and again: it is permitted, and has no limit of calls."""
+        settings = self._sessions.settings
+        return settings.may_call(tool) and math.isinf(settings.explored_calls(tool))
+
+    def workables(self) -> list[Workable]:
+        """Return the tools that may be called, with the arguments with which they work."""
+        found = []
+        for tool in self._world.in_order(self._sessions.surface.tools):
+            works = self._world.worked[tool.name]
+            if works and self._may_repeat(tool):
+                found.append(Workable(tool, works[0].arguments, works[0].known))
+        return found
+
+    def session(self) -> Session:
+        """Return the session of the sequences, whose process nobody else changes."""
+        return self._sessions.shared(STATE)
+
+    @contextmanager
+    def fresh(self) -> Iterator[Session]:
+        """Give a session with a process that nobody has used, in which what others need exists too."""
+        with self._sessions.fresh("a sequence of calls, seen again") as session:
+            self._sessions.prepare(session)
+            yield session
+
+    def workshop(self, session: Session) -> Workshop:
+        """Return a workshop in a session."""
+        clock, is_gentle = session.clock, self._sessions.settings.is_gentle
+        until = clock.monotonic() + (MAX_SECONDS if is_gentle else MAX_THOROUGH_SECONDS)
+        hand = Hand(
+            lambda tool, arguments: _called(session, tool, arguments),
+            lambda calls: _together(session, calls),
+            max_calls=MAX_CALLS if is_gentle else MAX_THOROUGH_CALLS,
+            is_over=lambda: clock.monotonic() > until,
+            clock=clock.monotonic,
+            pause=lambda: session.wait_for(lambda: False, PAUSE_SECONDS),
+        )
+        ours, revision = self._world.ownership.ours, self._sessions.revision
+        return Workshop(hand, self._tokens, ours, revision, lambda given: renamed_value(session, given))
+
+
+def _called(session: Session, tool: Tool, arguments: dict[str, Any]) -> Call:
+    return Call(tool, arguments, session.request("tools/call", {"name": tool.name, "arguments": arguments}))
+
+
+def _together(session: Session, calls: Sequence[tuple[Tool, dict[str, Any]]]) -> list[Call]:
+    """Call tools at once, before the first answer is awaited."""
+    sent = [
+        session.send("tools/call", {"name": tool.name, "arguments": arguments}) for tool, arguments in calls
+    ]
+    replies = [reply_within(session, one, session.timeout) for one in sent]
+    return [Call(tool, arguments, reply) for (tool, arguments), reply in zip(calls, replies, strict=True)]
