@@ -97,8 +97,8 @@ class Server:
     Its parts own its state: ``processes``, ``sessions``, ``lists``, ``arguments``, ``tool_calls``,
     ``fetches`` and ``state``; ``reported`` and ``causes`` let each verdict be reported once; ``fuzzing`` is
     what the fuzzer has seen, ``reproducer`` has the budget of all reductions, ``run`` is what the servers of
-    all revisions share.  ``records`` are those of the scenarios, ``judged_figures`` those that checks of budgets measured,
-    ``hosts`` counts what it asks other hosts, if that was looked at.
+    all revisions share.  ``records`` are those of the scenarios, ``judged_figures`` those that checks of
+    budgets measured, ``hosts`` counts what it asks other hosts, if that was looked at.
     """
 
     def __init__(
