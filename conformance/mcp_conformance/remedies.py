@@ -32,6 +32,10 @@ ID_OF_ANOTHER = (
 NOT_PERMITTED = (
     "Give a credential that may call this tool, with its scope (--header), or leave the tool out (--call)."
 )
+NO_START = "Find out why it does not start: mcp-conformance doctor -- COMMAND shows the steps and the cause."
+NOT_SERVING = (
+    "Start the server, and compare the address and the port; mcp-conformance doctor --url URL shows more."
+)
 REFUSES_ALL = "Serve requests once initialize was answered and notifications/initialized has come."
 NO_HOST = (
     "give the server the network, the service or the account that it needs (--env, --inherit-home, no "

@@ -130,7 +130,7 @@ EVIL = '$(touch pwned)`touch pwned`"; touch pwned; "'
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({"command": json.dumps([EVIL])}, f"no such program, or not executable: {EVIL}"),
+        ({"command": json.dumps([EVIL])}, "The command is one word"),
         (dict.fromkeys(["config", "server", "call", "report", "junit", "contract"], EVIL), "No such file"),
     ],
     ids=["command", "others"],

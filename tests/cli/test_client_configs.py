@@ -276,7 +276,7 @@ def test_all_servers_run_with_a_summary(tmp_path):
     assert "skipped  it is remote: --server far tests it all the same" in table
     assert "not run  it needs the environment variable SURELY_NOT_SET" in table
     assert "skipped  it is disabled" in table
-    assert "no such program, or not executable: no-such-program-anywhere" in shown
+    assert "There is no program on the PATH called no-such-program-anywhere" in shown
     assert "FAILED ping.empty-result" in shown
     assert shown.count("verdict:") == 1, "the report of a server that passed is not printed"
     assert [case.outcome for case in read_junit(tmp_path / "junit.xml")] == ["passed", "failed"]

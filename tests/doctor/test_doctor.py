@@ -229,21 +229,21 @@ def test_an_ascii_terminal_gets_words_for_marks(monkeypatch):
             "There is no program on the PATH called no-such-program-at-all.",
             "install",
         ),
-        (("pythn3", "x.py"), "There is no program on the PATH called pythn3.", "doctor -- python3 x.py"),
+        (("pythn3", "x.py"), "There is no program on the PATH called pythn3.", "run -- python3 x.py"),
         (("./server.py",), "There is no file called ./server.py.", "full path"),
-        (("A=1", "python3", "x.py"), "A=1 is an assignment for a shell", "doctor --env A=1 -- python3 x.py"),
+        (("A=1", "python3", "x.py"), "A=1 is an assignment for a shell", "run --env A=1 -- python3 x.py"),
         (("API_KEY=hush-hush", "python3"), "API_KEY=*** is an assignment", "--env 'API_KEY=***' -- python3"),
         (("cd", "x", "&&", "python3", "x.py"), "cd is for a shell", "--cwd DIR"),
-        (("python3 x.py",), "The command is one word with spaces in it", "doctor -- python3 x.py"),
+        (("python3 x.py",), "The command is one word with spaces in it", "run -- python3 x.py"),
         (
             ("here.py",),
             "here.py is a file in this directory, but not a program on the PATH.",
-            "doctor -- python3 ",
+            "run -- python3 ",
         ),
         (("./here.py",), "here.py is not executable.", "chmod +x "),
         (("./bare",), "is a script whose first line names no interpreter.", "#!/usr/bin/env python3"),
         (("./returns",), "has CRLF line ends", "sed -i"),
-        (("./stray",), "needs the interpreter /no/such/python, which was not found.", "doctor -- python "),
+        (("./stray",), "needs the interpreter /no/such/python, which was not found.", "run -- python "),
         (("./other",), "is built for another system or processor.", "for this machine"),
         (("./folder",), "folder is not a file.", "name the program in it"),
     ],
@@ -278,7 +278,7 @@ def test_a_windows_script_gets_the_command_interpreter():
     )
     found = diagnose(seen)
     assert "is a script for the command interpreter" in found.cause
-    assert found.advice == ("mcp-conformance doctor -- cmd /c npx server",)
+    assert found.advice == ("mcp-conformance run -- cmd /c npx server",)
 
 
 @pytest.mark.parametrize(
@@ -336,8 +336,8 @@ def test_a_slow_start_gets_a_longer_timeout():
         ),
         (
             ("node", "x.js"),
-            "Error: Cannot find module '/x/dist/x.js'\n",
-            "Node finds no module /x/dist/x.js.",
+            "Error: Cannot find module '/x/dist/y.js'\n",
+            "Node finds no module /x/dist/y.js.",
         ),
         (
             ("npm", "start"),
@@ -363,7 +363,7 @@ def test_a_slow_start_gets_a_longer_timeout():
             "A program that the server starts was not found",
         ),
         (("./x.sh",), "env: 'bash\\r': No such file or directory\n", "A script has CRLF line ends."),
-        (("python3", "x.py"), "python3: can't open file '/x.py': [Errno 2]\n", "Python finds no file /x.py."),
+        (("python3", "x.py"), "python3: can't open file '/x.py': [Errno 2]\n", "There is no file x.py."),
         (
             ("python3", "x.py"),
             "ImportError: cannot import name 'y' from 'x'\n",

@@ -93,7 +93,7 @@ def test_nobody_listens(capsys):
     gone = replying()
     gone.close()
     assert main(["doctor", "--url", f"http://127.0.0.1:{gone.port}/mcp"]) == 1
-    assert "Cause:\n  The server takes no connection." in capsys.readouterr().out
+    assert "Cause:\n  Nothing listens there." in capsys.readouterr().out
 
 
 def test_a_server_that_ends_before_it_listens_has_its_own_cause(capsys):

@@ -354,7 +354,7 @@ def test_usage_error_is_one_line_and_exit_status_4(words, error, tmp_path):
 def test_server_that_cannot_start_is_one_line_and_exit_status_4(command, tmp_path):
     exit, output = run("soak", "--for", "1s", "--", *command, cwd=tmp_path)
     assert exit == 4
-    assert "no server is given" in output or "no such program" in output
+    assert "no server is given" in output or "There is no program" in output
 
 
 def test_no_callable_tool_is_exit_status_5_and_names_the_option(tmp_path):

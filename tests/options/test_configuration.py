@@ -165,7 +165,7 @@ def test_pytest_names_the_server_that_the_user_may_mean(tmp_path):
     words = [sys.executable, "-m", "pytest", "--conformance", "--conformance-server", "tmie"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 4
-    assert "no such program, or not executable: tmie; did you mean time?" in done.stderr
+    assert "no server and no program is called tmie; did you mean time?" in done.stderr
 
 
 def test_a_command_on_the_command_line_ignores_the_file(tmp_path):

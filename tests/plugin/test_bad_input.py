@@ -68,8 +68,9 @@ def test_invalid_option_is_one_line(options, message):
 def test_unknown_program_is_one_line():
     run = run_suite(("no-such-program-anywhere", "--flag"))
     assert run.exit == 4
-    message = "ERROR: no such program, or not executable: no-such-program-anywhere"
-    assert one_line(run) == [f"{message} (mcp-conformance doctor -- COMMAND finds out more)"]
+    message = "ERROR: There is no program on the PATH called no-such-program-anywhere"
+    advice = "(install no-such-program-anywhere, or give its full path)"
+    assert one_line(run) == [f"{message} {advice}"]
 
 
 def test_unsupported_revision_is_one_line():

@@ -473,7 +473,7 @@ def test_baseline_can_be_named_in_pytests_configuration(baseline_file, tmp_path)
             ("baseline", "update", "new.toml", "bad.toml", "--", sys.executable),
             "'bad.toml' must come after --",
         ),
-        (("baseline", "update", "new.toml", "--", "no-such-program"), "no such program"),
+        (("baseline", "update", "new.toml", "--", "no-such-program"), "There is no program on the PATH"),
     ],
     ids=" ".join,
 )

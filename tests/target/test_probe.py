@@ -168,3 +168,20 @@ def test_a_started_server_that_refuses_its_address_is_reached_by_name():
         subject.close()
         assert [one.revision for one in subject.live] == [LATEST_HANDSHAKE, LATEST_MODERN]
     assert settings.http.endpoint.host == "localhost"
+
+
+def names_an_old_version(server, request, reply):
+    """Refuse every proposal but that of 2025-03-26, with an error that names it."""
+    if method(request) != "initialize" or params(request)["protocolVersion"] == "2025-03-26":
+        return refused(request, -32601) if "_meta" in params(request) else None
+    error = refused(request, -32602)
+    error["error"]["data"] = {"supported": ["2025-03-26"]}
+    return error
+
+
+def test_a_server_that_names_in_an_error_what_it_speaks_is_examined_in_that():
+    settings = MemorySettings(("in-memory",), serve=mutated(names_an_old_version), clock=VirtualClock())
+    (surface,) = probe_all(settings, ("latest",)).surfaces
+    assert (surface.revision, surface.failures) == ("2025-03-26", ())
+    (surface,) = probe_all(settings, ("2025-11-25",)).surfaces
+    assert surface.failures[0].requirement == "lifecycle.initialize.responds"

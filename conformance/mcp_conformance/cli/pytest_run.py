@@ -67,17 +67,29 @@ class MachinePlugin:
         self.is_at_fault = bool(machine_fault(excinfo.value))
 
 
+class CausePlugin:
+    """A pytest plugin that says why a server ended instead of starting, before the report does."""
+
+    def __init__(self, chosen: Chosen, shown: StatusLinePlugin):
+        self._chosen, self._shown = chosen, shown
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_terminal_summary(self) -> None:
+        """Start the server once more, as the doctor does, and print the cause and the advice."""
+        if self._shown.ended_at_start:
+            from mcp_conformance.cli.doctor import conclude  # noqa: PLC0415  (only such a server needs it)
+
+            conclude(self._chosen)
+
+
 def run_suites(chosen: Chosen, rest: Sequence[str], *plugins: object, name: str = "run") -> int:
     """Run pytest on a server, with a status line on a terminal; return its exit status.
 
-    ``rest`` are pytest's options.  A diagnosis follows if the server ended instead of starting.
+    ``rest`` are pytest's options.  A diagnosis comes first if the server ended instead of starting.
     """
     shown, machine = StatusLinePlugin(), MachinePlugin()
-    own = [shown, machine, CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
+    cause = CausePlugin(chosen, shown)
+    own = [shown, machine, cause, CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
     words = [str(suites_directory()), *ISOLATED, *rest, *NO_REWRITE_WARNING]
     status = int(pytest.main(words, plugins=own))
-    if shown.ended_at_start:
-        from mcp_conformance.cli.doctor import conclude  # noqa: PLC0415  (only a server that does not start needs it)
-
-        conclude(chosen)
     return MACHINE if machine.is_at_fault else status

@@ -151,9 +151,14 @@ CAUSES: tuple[tuple[Test, str, str], ...] = (
         "read its stderr above; {port} in the command becomes the port to listen on",
     ),
     (
-        lambda seen: bool(seen.refused),
+        lambda seen: bool(seen.refused and seen.stderr),
         "The server takes no connection.",
-        "start it, compare the address and the port, and read its stderr above",
+        "compare the address and the port, and read its stderr above",
+    ),
+    (
+        lambda seen: bool(seen.refused),
+        "Nothing listens there.",
+        "start the server, and compare the address and the port of the URL",
     ),
     (
         lambda seen: seen.is_open,

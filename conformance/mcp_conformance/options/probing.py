@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcp_conformance.doctor.causes import why_not_started
 from mcp_conformance.options.given import BadOption
 from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.protocol.text import named
@@ -25,8 +26,7 @@ def probed(options: RunOptions, settings: Settings) -> Subject:
     except CannotStart as error:
         if machine_fault(error):
             raise
-        reason = settings.redaction.text(str(error))
-        raise BadOption(f"{reason} (mcp-conformance doctor -- COMMAND finds out more)") from error
+        raise BadOption(settings.redaction.text(why_not_started(settings, str(error)))) from error
     if wrong := _user_error(options, subject):
         subject.close()
         raise BadOption(settings.redaction(wrong))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_conformance.client.spacing import Spacing
+from mcp_conformance.doctor.causes import why_not_started
 from mcp_conformance.options.given import BadOption, Chosen, Given
 from mcp_conformance.options.readers import contract_in, json_value
 from mcp_conformance.options.table import OPTIONS, read
@@ -159,8 +160,9 @@ def _expect_program(chosen: Chosen, settings: Settings) -> None:
     if not is_here and shutil.which(program, path=settings.env.get("PATH")) is None:
         assert chosen.command is not None
         similar = did_you_mean(chosen.command.text, chosen.servers) if not chosen.is_configured else ""
-        what = f"no such program, or not executable: {program}{similar}"
-        raise chosen.command.error(f"{what} (mcp-conformance doctor -- COMMAND finds out more)")
+        if similar:
+            raise chosen.command.error(f"no server and no program is called {program}{similar}")
+        raise chosen.command.error(why_not_started(settings, "no such program"))
 
 
 def _command(chosen: Chosen) -> tuple[str, ...]:

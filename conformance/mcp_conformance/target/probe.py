@@ -179,7 +179,10 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     is_end = isinstance(opening.fault, Closed | Unanswered)
     is_mute = isinstance(opening.fault, Silence | Flood) and not requirement and not _has_spoken(session)
     return ProbeFailure(
-        START, rule, text, opening.lines, session.process.stderr, is_end=is_end, is_mute=is_mute
+        *(START, rule, text, opening.lines, session.process.stderr),
+        is_end=is_end,
+        is_mute=is_mute,
+        fix=remedies.NO_START if is_end and settings.http is None else "",
     )
 
 
@@ -411,6 +414,8 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     finally:
         for process in processes:
             process.stop()
+    if latest:
+        _probe_named(subject, found)
     unopened = tuple(_started_alone(subject, order, found, exactly=not latest))
     if settings.http is not None and all(map(_is_refused, found)):
         if settings.http.use_name():
@@ -426,6 +431,20 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
         kept = {one.revision for one in found}
         subject = replace(subject, unopened=tuple(one for one in unopened if one.revision not in kept))
     return replace(subject, surfaces=tuple(found), probed=probed)
+
+
+def _probe_named(subject: Subject, found: list[Surface]) -> None:
+    """Probe once more where the proposal was refused with an error that names what the server speaks.
+
+    The error breaks `lifecycle.version-counter-offer`, for which a check proposes the newest revision again.
+    """
+    for place, one in enumerate(found):
+        reply = one.opening_reply
+        named = reply.error_value.get("data", "supported") if reply is not None and not one.refused else None
+        known = [each for each in revisions.HANDSHAKE if named is not None and each in (named.json or ())]
+        if known and known[-1] != one.revision:
+            session = _session(subject.settings, subject.settings.start(), known[-1])
+            found[place] = _probed(subject, session, exactly=True, timeout=None)
 
 
 def _started_alone(
@@ -465,7 +484,12 @@ def _unspoilt(subject: Subject, found: list[Surface]) -> list[Surface]:
 def _not_serving(revision: str, error: NotServing) -> Surface:
     """Return the surface of a server over HTTP that takes no connection."""
     reason = f"{error} (mcp-conformance doctor finds out more)"
-    failure = ProbeFailure(START, _opening_rule(revision), reason, stderr=error.stderr, is_end=True)
+    failure = ProbeFailure(
+        *(START, _opening_rule(revision), reason),
+        stderr=error.stderr,
+        is_end=True,
+        fix=remedies.NOT_SERVING if not error.stderr else remedies.NO_START,
+    )
     return Surface(revision, failures=(failure,))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from difflib import get_close_matches
 from pathlib import Path
 
 from mcp_conformance.doctor.diagnosis import Cause, Diagnosis, command_line
@@ -13,6 +14,8 @@ from mcp_conformance.doctor.symptoms import LANGUAGES, RUNNERS
 from mcp_conformance.protocol.text import named
 
 SHELL_WORDS = ("&&", "||", "|", ";", "cd", "source", "export")
+SCRIPTS = ("*.py", "*.js", "*.mjs", "*.cjs", "*.ts", "*.rb", "*.jar", "*.php", "*.sh")
+"""The files that an interpreter runs, which stands before them."""
 BINARY_HEADS = (b"\x7fELF", b"MZ", b"\xfe\xed\xfa", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
 
@@ -23,13 +26,14 @@ def shell_assignment(seen: Observations) -> Diagnosis | None:
         return None
     return Diagnosis(
         f"{named(word)} is an assignment for a shell, and the command runs without a shell.",
-        (command_line(seen, "doctor", "--env", word, command=rest),),
+        (command_line(seen, "run", "--env", word, command=rest),),
     )
 
 
 def shell_syntax(seen: Observations) -> Diagnosis | None:
     """Detect a command line that only a shell understands."""
-    found = [word for word in seen.command if word in SHELL_WORDS]
+    words = seen.command[0].split() if len(seen.command) == 1 else seen.command
+    found = [word for word in words if word in SHELL_WORDS]
     if not seen.first.refused or seen.program.path or not found:
         return None
     return Diagnosis(
@@ -43,7 +47,7 @@ def quoted_command(seen: Observations) -> Diagnosis | None:
     word, *rest = seen.command
     if not seen.first.refused or seen.program.path or rest or " " not in word.strip():
         return None
-    advice = command_line(seen, "doctor", command=word.split())
+    advice = command_line(seen, "run", command=word.split())
     return Diagnosis("The command is one word with spaces in it: remove the quotes around it.", (advice,))
 
 
@@ -52,7 +56,7 @@ def file_off_the_path(seen: Observations) -> Diagnosis | None:
     beside = seen.program.beside
     if not seen.first.refused or seen.program.path or not beside:
         return None
-    advice = command_line(seen, "doctor", command=[*_runner(beside), beside, *seen.command[1:]])
+    advice = command_line(seen, "run", command=[*_runner(beside), beside, *seen.command[1:]])
     word = named(seen.program.word)
     return Diagnosis(f"{word} is a file in this directory, but not a program on the PATH.", (advice,))
 
@@ -68,7 +72,7 @@ def unknown_program(seen: Observations) -> Diagnosis | None:
     program = seen.program
     if not seen.first.refused or program.path:
         return None
-    near = [command_line(seen, "doctor", command=[program.near, *seen.command[1:]])] if program.near else []
+    near = [command_line(seen, "run", command=[program.near, *seen.command[1:]])] if program.near else []
     word = named(program.word)
     is_file = Path(program.word).name != program.word
     where = "There is no file" if is_file else "There is no program on the PATH"
@@ -80,7 +84,7 @@ def windows_script(seen: Observations) -> Diagnosis | None:
     path = seen.program.path
     if not seen.first.refused or Path(path).suffix.lower() not in (".cmd", ".bat", ".ps1"):
         return None
-    advice = command_line(seen, "doctor", command=["cmd", "/c", *seen.command])
+    advice = command_line(seen, "run", command=["cmd", "/c", *seen.command])
     return Diagnosis(f"{path} is a script for the command interpreter, not a program.", (advice,))
 
 
@@ -104,7 +108,7 @@ def broken_shebang(seen: Observations) -> Diagnosis | None:
     interpreter = os.fsdecode(words[0])
     if os.access(interpreter, os.X_OK):
         return None
-    advice = command_line(seen, "doctor", command=[Path(interpreter).name, path, *seen.command[1:]])
+    advice = command_line(seen, "run", command=[Path(interpreter).name, path, *seen.command[1:]])
     return Diagnosis(f"{path} needs the interpreter {named(interpreter)}, which was not found.", (advice,))
 
 
@@ -120,7 +124,7 @@ def not_executable(seen: Observations) -> Diagnosis | None:
 def _with_runner(seen: Observations) -> tuple[str, ...]:
     """Return the command with an interpreter before it."""
     runner = _runner(seen.program.path)
-    return (command_line(seen, "doctor", command=[*runner, *seen.command]),) if runner else ()
+    return (command_line(seen, "run", command=[*runner, *seen.command]),) if runner else ()
 
 
 def missing_shebang(seen: Observations) -> Diagnosis | None:
@@ -144,7 +148,27 @@ def refused_by_system(seen: Observations) -> Diagnosis | None:
     return Diagnosis(f"The system refused to start the program: {named(seen.first.refused, 300)}.")
 
 
+def missing_script(seen: Observations) -> Diagnosis | None:
+    """Detect a script that does not exist, which the interpreter could not open."""
+    place = seen.settings.cwd or seen.settings.here
+    scripts = [word for word in seen.command[1:] if any(map(Path(word).match, SCRIPTS))]
+    missing = [
+        word for word in scripts if not (place / word).exists() and Path(word).name in seen.first.stderr
+    ]
+    if not missing or not seen.first.has_ended:
+        return None
+    word = missing[0]
+    near = get_close_matches(Path(word).name, [path.name for path in place.glob(f"*{Path(word).suffix}")], 1)
+    meant = (
+        [str(Path(word).with_name(near[0])) if one == word else one for one in seen.command] if near else []
+    )
+    advice = command_line(seen, "run", command=meant) if meant else ""
+    where = "compare the path: it is relative to the current directory, or to --cwd"
+    return Diagnosis(f"There is no file {named(word, 200)}.", (advice or where,))
+
+
 CAUSES: tuple[Cause, ...] = (
+    missing_script,
     shell_assignment,
     shell_syntax,
     quoted_command,
