@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,8 +43,10 @@ OWN_ERRORS = "Validation error: 2 validation errors for Order\nprice\n  Field re
 REVISION = "2025-11-25"
 COUNTED = ("failed", "blocked", "warned")
 SAMPLES = samples()
-NUMBERS = range(len(FACTS))
-ROWS = pytest.mark.parametrize("number", NUMBERS, ids=[f"{one.rule} {one.sdk}" for one in FACTS])
+NUMBERS = [number for number, fact in enumerate(FACTS) if fact.of_tool is None]
+ROWS = pytest.mark.parametrize(
+    "number", NUMBERS, ids=[f"{FACTS[one].rule} {FACTS[one].sdk}" for one in NUMBERS]
+)
 PY1, PY2, TS1, TS2 = Sdk.PYTHON_1, Sdk.PYTHON_2, Sdk.TYPESCRIPT_1, Sdk.TYPESCRIPT_2
 GO, RUST, CSHARP, KOTLIN = Sdk.GO, Sdk.RUST, Sdk.CSHARP, Sdk.KOTLIN
 LIST = request("prompts/list")
@@ -98,11 +101,9 @@ def test_an_ended_process_and_a_lost_answer_do_harm():
     harms = {(fact.rule, Evidence.of(verdict).harm) for fact, verdict in SAMPLES}
     assert {rule for rule, harm in harms if harm == "ends the process"} == {
         *("batch.empty-array", "batch.notifications-only-silent", "cancel.race-graceful"),
-        *(
-            "jsonrpc.garbage-not-fatal",
-            "jsonrpc.response-every-request",
-            "lifecycle.request-before-initialize",
-        ),
+        *("cancel.malformed-ignored", "jsonrpc.garbage-not-fatal", "jsonrpc.response-every-request"),
+        *("lifecycle.initialize.incomplete-answered", "lifecycle.ping-before-initialize"),
+        "lifecycle.request-before-initialize",
     }
     assert {rule for rule, harm in harms if harm == "loses an answer"} == {
         *("batch.receive", "jsonrpc.id-types-accepted", "jsonrpc.response-every-request"),
@@ -240,6 +241,40 @@ def test_a_wrapped_value_is_known_by_its_text(value, texts, is_wrapped):
     assert fact.shown(evidence) is is_wrapped
 
 
+ZOD_3_TOOL = {
+    "name": "add",
+    "inputSchema": {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "properties": {"a": {"type": "object", "properties": {}, "additionalProperties": False}},
+        "additionalProperties": False,
+    },
+    "execution": {"taskSupport": "forbidden"},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "is_sdks"),
+    [
+        ({}, {"b": 1}, True),
+        ({}, {"a": {"b": 1}}, True),
+        ({}, {"a": 5, "b": 1}, False),
+        ({"execution": None}, {"b": 1}, False),
+        ({"inputSchema": {"type": "object", "additionalProperties": False}}, {"b": 1}, False),
+        ({"inputSchema": True}, {"b": 1}, False),
+    ],
+)
+def test_a_member_that_zod_3_drops_though_its_schema_forbids_it_is_the_sdks(
+    change, arguments, is_sdks, monkeypatch
+):
+    verdict = finding(request("tools/call", name="add", arguments=arguments), result(content=[]))
+    monkeypatch.setattr(deviations, "recognise", lambda _: Recognised(TS1, "", frozenset()))
+    tool = SimpleNamespace(name="add", definition=SimpleNamespace(json={**ZOD_3_TOOL, **change}))
+    server = SimpleNamespace(surface=SimpleNamespace(tools=(tool,)))
+    found = deviations.known_fact(server, "tools.call.inputs-validated", verdict)
+    assert (found is not None and found.maker) == (is_sdks and "TypeScript SDK 1.x with Zod 3")
+
+
 def test_a_subscription_and_a_cancelled_request_need_no_answer():
     cancelled = (request("ping", id=5), notification("notifications/cancelled", requestId=5))
     assert Evidence.of(finding(LISTEN)).harm == ""
@@ -260,10 +295,13 @@ def test_a_line_is_read_as_it_was_on_the_wire():
 
 @pytest.mark.parametrize(
     ("version", "holds"),
-    [("", True), ("1.6.9", False), ("1.7.0", True), ("1.10.0", True), ("2.0.0-beta.1", False)],
+    [
+        *(("", True), ("1.6.9", False), ("1.7.0", True), ("1.10.0", True)),
+        *(("2.0.0", False), ("2.0.0-rc.1", True), ("1.7.0-rc.1", False), ("2.0.1-rc.1", False)),
+    ],
 )
 def test_a_fact_holds_for_versions(version, holds):
-    fact = Fact("ping.responds", GO, lambda _: True, "nothing", since="1.7", until="2.0")
+    fact = Fact("ping.responds", GO, lambda _: True, "nothing", since="1.7.0", until="2.0.0")
     assert fact.holds_for(version) is holds
 
 

@@ -12,6 +12,7 @@ from mcp_conformance.sdks.names import Sdk
 from mcp_conformance.sdks.packages import Package, packages
 
 GO_INFO = b"\xff Go buildinf:..dep\tgithub.com/modelcontextprotocol/go-sdk\tv1.8.0\th1:abc\n"
+NET_MANIFEST = b'"targets": {".NETCoreApp": {"ModelContextProtocol.Core/2.0.0-preview.3": {'
 RUST_PATH = b"/index.crates.io-1949cf8c6b5b557f/rmcp-3.4.0/src/service.rs"
 ELF = b"\x7fELF" + b"\0" * 300
 
@@ -83,7 +84,12 @@ def test_a_link_to_a_script_of_node_is_followed(tmp_path, make):
 
 
 @pytest.mark.parametrize(
-    ("content", "package"), [(GO_INFO, Package(Sdk.GO, "1.8.0")), (RUST_PATH, Package(Sdk.RUST, "3.4.0"))]
+    ("content", "package"),
+    [
+        (GO_INFO, Package(Sdk.GO, "1.8.0")),
+        (RUST_PATH, Package(Sdk.RUST, "3.4.0")),
+        (NET_MANIFEST, Package(Sdk.CSHARP, "2.0.0-preview.3")),
+    ],
 )
 @pytest.mark.parametrize("before", [0, module.CHUNK_BYTES - 330])
 def test_a_compiled_program_has_the_version_in_it(tmp_path, make, content, package, before):

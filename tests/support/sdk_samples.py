@@ -4,7 +4,7 @@ import json
 
 from mcp_conformance.client.reply import Closed, Silence, Unanswered
 from mcp_conformance.protocol.jsonrpc import Line, encode
-from mcp_conformance.protocol.revisions import LOG_LEVEL, PROTOCOL_VERSION
+from mcp_conformance.protocol.revisions import CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION
 from mcp_conformance.sdks.facts import FACTS
 from mcp_conformance.sdks.names import Sdk
 from mcp_conformance.verdicts import Blocked, Finding
@@ -124,7 +124,10 @@ SAMPLES = {
     "caching.hints.resources-list": {RUST: EMPTY["resources"]},
     "caching.hints.resources-templates-list": {RUST: EMPTY["resourceTemplates"]},
     "cancel.malformed-ignored": {
-        RUST: [finding(notification("x"), error(-32600, "Invalid request", id=None))]
+        RUST: [
+            finding(notification("x"), error(-32600, "Invalid request", id=None)),
+            finding((CANCEL, request("ping")), fault=Closed(0)),
+        ]
     },
     "cancel.no-further-messages": {TS2: PROGRESS},
     "cancel.race-graceful": {
@@ -143,14 +146,18 @@ SAMPLES = {
     "completion.undeclared-code": {RUST: NO_VALUES},
     "completion.unknown-prompt-code": {PY1: NO_VALUES, PY2: NO_VALUES},
     "completion.unknown-ref-type": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED},
+    "discover.server-info": {
+        CSHARP: [finding(request("server/discover"), result(supportedVersions=[], serverInfo={}))]
+    },
     "errors.internal-error-code": for_all((PY1, PY2), [finding(PROMPT, error(0, "no"))]),
     "errors.invalid-params-code": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER, GO: UNREAD},
     "errors.invalid-request-code": {PY1: NOT_JSON, PY2: NOT_JSON},
+    "errors.legacy-range": {PY2: [finding((), error(-32000, "Connection closed"))]},
     "errors.message-concise": {
         PY1: NOT_JSON,
         PY2: NOT_JSON,
         TS1: ZOD,
-        TS2: [finding(CALL, error(-32602, f"Invalid tools/call request: {ISSUES}"))],
+        TS2: [finding((), error(-32602, f"Invalid tools/call request: {ISSUES}"))],
         GO: [finding(CALL, error(-32602, "handling 'tools/call': invalid params: unmarshaling \"{}\""))],
     },
     "errors.method-not-found-code": {
@@ -171,10 +178,11 @@ SAMPLES = {
     "http.session.stable": {PY1: REFUSED_FIRST, PY2: REFUSED_FIRST},
     "http.session.two-ids": for_all((PY1, PY2, RUST), [over_http(request("ping"), 200, result())]),
     "http.version.era-by-metadata": {PY2: REFUSED_FIRST},
-    "jsonrpc.garbage-not-fatal": {GO: ENDED},
+    "jsonrpc.garbage-not-fatal": {GO: ENDED, RUST: ENDED},
     "jsonrpc.id-types-accepted": {
         GO: [finding(request("ping", id=2**53 + 1), result(2**53))],
         RUST: [finding(request("ping", id=2**64))],
+        CSHARP: [finding(request("ping", id=2**64))],
         TS1: [
             finding(request("ping", id=2**53 + 1)),
             finding(request("ping", id=2**53 + 1), result(2**53)),
@@ -198,7 +206,8 @@ SAMPLES = {
             finding(DEEPER),
         ],
         GO: [blocked(DEEP, Closed(1)), Blocked("", [SPACED], fault=Closed(0))],
-        RUST: [finding(DEEP)],
+        RUST: [finding(DEEP), blocked(DEEP, Closed(0))],
+        CSHARP: [finding(DEEP)],
         TS1: [finding({**request("ping"), "conformance": True})],
         TS2: [finding({**request("ping"), "conformance": True})],
     },
@@ -207,12 +216,33 @@ SAMPLES = {
     "lifecycle.initialize.counter-offer-latest": {
         GO: [finding(request("initialize"), result(protocolVersion="2025-06-18"))]
     },
+    "lifecycle.initialize.incomplete-answered": {
+        RUST: [finding(request("initialize", protocolVersion="2025-11-25"), fault=Closed(1))]
+    },
+    "lifecycle.initialize.version-counter-offer": {
+        RUST: [
+            finding(request("initialize", protocolVersion="1999-01-01"), result(protocolVersion="1999-01-01"))
+        ],
+        CSHARP: [
+            finding(
+                request("initialize", protocolVersion="2099-01-01"),
+                error(
+                    -32022,
+                    "Protocol version '2099-01-01' is not available through the initialize handshake.",
+                ),
+            )
+        ],
+    },
+    "lifecycle.ping-before-initialize": {RUST: [finding(request("ping"), fault=Closed(1))]},
     "lifecycle.request-before-initialize": {RUST: [finding(request("initialize"), fault=Closed(1))]},
-    "logging.invalid-level-rejected": {GO: LEVEL, RUST: LEVEL},
+    "logging.invalid-level-rejected": {GO: LEVEL, RUST: LEVEL, CSHARP: [*LEVEL, *UNEXPLAINED]},
     "logging.set-level.invalid-code": {
         TS1: ZOD,
         TS2: ZOD,
-        CSHARP: [*UNEXPLAINED, finding(request("logging/setLevel", level=3), result())],
+        CSHARP: [
+            *UNEXPLAINED,
+            finding(request("logging/setLevel", level=3), result(resultType="complete")),
+        ],
         GO: [finding(request("logging/setLevel", level="loud"), result()), *UNREAD],
     },
     "pagination.cursor-same-operation": {GO: CURSOR},
@@ -247,13 +277,25 @@ SAMPLES = {
         KOTLIN: [finding(PROMPT, error(-32603, "Prompt not found: nothing"))],
     },
     "meta.key-name": {PY1: [finding((), result(tools=[{"name": "a", "_meta": {"_fastmcp": {}}}]))]},
-    "reqmeta.missing-meta": {GO: [finding(request("tools/list"), result(tools=[]))]},
-    "reqmeta.missing-protocol-version": {
-        GO: [finding(request("tools/list", _meta={LOG_LEVEL: "info"}), result(tools=[]))]
+    "reqmeta.client-info-optional": {
+        CSHARP: [
+            finding(
+                request("tools/list", _meta={PROTOCOL_VERSION: "2026-07-28"}),
+                error(
+                    -32602,
+                    f"Requests using protocol version '2026-07-28' must include '_meta/{CLIENT_INFO}'.",
+                ),
+            )
+        ]
     },
+    "reqmeta.missing-meta": for_all((GO, CSHARP), [finding(request("tools/list"), result(tools=[]))]),
+    "reqmeta.missing-protocol-version": for_all(
+        (GO, CSHARP), [finding(request("tools/list", _meta={LOG_LEVEL: "info"}), result(tools=[]))]
+    ),
     "reqmeta.wrong-types": {
         TS2: [finding(request("tools/list", _meta=[]), fault=Silence(2.0))],
         GO: META,
+        CSHARP: [*META, *UNEXPLAINED],
         RUST: [
             finding(request("tools/list", _meta=[]), fault=Silence(2.0)),
             finding(request("tools/list", _meta=[]), fault=Unanswered(0.0, instead="", status=415)),
@@ -279,9 +321,10 @@ SAMPLES = {
         TS1: [finding(READ, error(-32602, f"MCP error -32602: Resource {URI} not found"))],
     },
     "resources.read.uri-required": {GO: AS_TEXT},
-    "result.server-info": {RUST: [finding(request("tools/list"), result(tools=[]))]},
+    "result.server-info": for_all((RUST, CSHARP), [finding(request("tools/list"), result(tools=[]))]),
     "subscriptions.filter-required": {
-        PY2: [finding(LISTEN, notification("notifications/subscriptions/acknowledged", notifications={}))]
+        PY2: [finding(LISTEN, notification("notifications/subscriptions/acknowledged", notifications={}))],
+        CSHARP: UNEXPLAINED,
     },
     "subscriptions.graceful-result": {PY2: [finding(LISTEN, error(-32000, "Connection closed"))]},
     "subscriptions.stays-open": for_all((GO, TS2), [finding(LISTEN, result())]),
@@ -294,6 +337,9 @@ SAMPLES = {
         TS1: [
             finding(PROMPT, error(-32603, "Server does not support task creation (required for prompts/get)"))
         ],
+    },
+    "tools.call.inputs-validated": {
+        TS1: [finding(request("tools/call", name="add", arguments={"b": 1}), result(content=[]))]
     },
     "tools.call.malformed-request": {GO: AS_TEXT},
     "tools.call.malformed-request-code": {
@@ -314,9 +360,16 @@ SAMPLES = {
         (PY1, PY2),
         [finding(CALL, result(content=[{"type": "text", "text": "2"}], structuredContent={"result": 2}))],
     ),
+    "version.list-consistent": {CSHARP: [finding(ANCIENT, error(-32022, "no"))]},
     "version.per-request": {TS2: [finding(ANCIENT, result(supportedVersions=[]))]},
     "version.unsupported-error": {
         TS2: [finding(ANCIENT, result(supportedVersions=[]))],
+        CSHARP: [
+            finding(
+                ANCIENT,
+                error(-32600, "The negotiated protocol version cannot change within a session. It was new."),
+            )
+        ],
         GO: [finding(ANCIENT, error(-32601, 'method not found: "server/discover"'))],
     },
 }

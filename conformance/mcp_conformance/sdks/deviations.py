@@ -19,4 +19,16 @@ def known_fact(server: Server, rule: str, error: Finding | Blocked) -> Fact | No
     found = recognise(server) if fitting else None
     if found is None:
         return None
-    return next((fact for fact in fitting if fact.sdk == found.sdk and fact.holds_for(found.version)), None)
+    of_sdk = (fact for fact in fitting if fact.sdk == found.sdk and fact.holds_for(found.version))
+    return next((fact for fact in of_sdk if fact.of_tool is None or _is_met(server, fact, evidence)), None)
+
+
+def _is_met(server: Server, fact: Fact, evidence: Evidence) -> bool:
+    """Return whether the definition of a tool that was called shows the fault."""
+    definitions = {tool.name: tool.definition.json for tool in server.surface.tools}
+    calls = [(one.params.get("name"), one.params.get("arguments")) for one in evidence.answers]
+    return fact.of_tool is not None and any(
+        fact.of_tool(definitions[name], arguments)
+        for name, arguments in calls
+        if isinstance(name, str) and name in definitions
+    )

@@ -1,16 +1,20 @@
 """The table of facts: which rule every server on an SDK breaks, how that looks, and where it is reported.
 
 A row was seen on the wire, or read in the SDK's source: Python SDK 1.30.0 and 2.3.0, TypeScript SDK 1.32.2
-and 2.4.0, Go SDK 1.8.0 (and the source of 1.7.0), Rust SDK 3.4.0 (and the source of 3.1.4).  The rows of the
-C# SDK about arrays, params, levels and cursors were seen in a server on 1.0.0 and in the source of 2.2.0; its
-other rows, and those of the Kotlin SDK 0.14.0, are known from their sources.  The Java SDK has no rows: its
-error for an unknown method has no words of its own.
+and 2.4.0, Go SDK 1.8.0 (and the source of 1.7.0), Rust SDK 3.4.0 and 1.1.1 (and the sources from 1.1.1 to
+3.1.4).  The rows of the C# SDK about arrays, params, levels and cursors were seen in a server on 1.0.0 and in
+the source of 2.2.0, those of 2026-07-28 in one on 2.0.0-preview.3 and in the source of 2.2.0; its other rows,
+and those of the Kotlin SDK 0.14.0, are known from their sources.  The Java SDK has no rows: its error for an
+unknown method has no words of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from mcp_conformance.protocol.revisions import CLIENT_INFO, UNSUPPORTED_VERSION
 from mcp_conformance.sdks import predicates as p
 from mcp_conformance.sdks.names import PYTHON, TYPESCRIPT, Sdk, version_key
 
@@ -31,7 +35,8 @@ class Fact:
     ``since`` on, and before ``until``; empty if no such version is known.  ``issue`` is where the tracker of
     the SDK has it, empty if it was not found there.  ``mended`` is a version, if need be of the next series,
     that was seen without it.  ``framework`` is what the server is built on if not each server on the SDK has
-    the fault; the evidence names it.
+    the fault; the evidence names it, or ``of_tool`` does, which takes the definition of the tool that was
+    called, and the arguments.
     """
 
     rule: str
@@ -43,6 +48,7 @@ class Fact:
     until: str = ""
     mended: str = ""
     framework: str = ""
+    of_tool: Callable[[Any, Any], bool] | None = None
 
     @property
     def maker(self) -> str:
@@ -87,6 +93,14 @@ GO, RUST, CSHARP, KOTLIN = Sdk.GO, Sdk.RUST, Sdk.CSHARP, Sdk.KOTLIN
 
 FASTMCP_2, FASTMCP_3, FASTMCP_4 = (f"fastmcp package {series}.x" for series in (2, 3, 4))
 """The packages of that name, seen in 2.14.7, 3.4.11 and 4.1.4; the last is built on the Python SDK 2.x."""
+ZOD_3 = "TypeScript SDK 1.x with Zod 3"
+"""It writes `additionalProperties: false` for each object and drops other members (zod-to-json-schema)."""
+RUST_READS, RUST_OFFERS, RUST_ANSWERS = "1.7.0", "1.8.0", "3.0.0"
+"""The versions, by their sources, that go on after a line they cannot read (rust-sdk #833), offer a revision
+they have for an older one (#855), and answer what comes in place of `initialize`; 1.1.1 was seen.
+"""
+CSHARP_FINAL = "2.0.0"
+"""The prereleases of this version were seen (preview.3) and read (rc.1)."""
 NO_TASKS = "does not support task-augmented execution"
 PY_CANCEL = _issue("python-sdk", "issues/2416")
 PY_MENDED = "2.3.0"
@@ -129,6 +143,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("caching.hints.resources-list", RUST, p.empty_list_without_hints, OWN_RESULT),
     Fact("caching.hints.resources-templates-list", RUST, p.empty_list_without_hints, OWN_RESULT),
     Fact("cancel.malformed-ignored", RUST, p.fails(p.INVALID_REQUEST, "Invalid request"), NO_HANDLER),
+    Fact("cancel.malformed-ignored", RUST, p.ended_itself, NO_HANDLER, until=RUST_READS),
     Fact("cancel.no-further-messages", TS2, p.sends("notifications/progress"), SAME),
     Fact("cancel.race-graceful", PY1, p.second_answer_cancelled, NO_HANDLER, PY_CANCEL, mended=PY_MENDED),
     Fact("cancel.race-graceful", PY1, p.ended_at_cancellation, NO_HANDLER, PY_CANCEL, mended=PY_MENDED),
@@ -140,11 +155,13 @@ FACTS: tuple[Fact, ...] = (
     *_for(PYTHON, "completion.unknown-prompt-code", p.no_completions, OWN_RESULT),
     *_for(TYPESCRIPT, "completion.unknown-ref-type", p.zod_error, OWN_WORDS, PARAMS),
     Fact("completion.unknown-ref-type", CSHARP, UNEXPLAINED, OWN_WORDS),
+    Fact("discover.server-info", CSHARP, p.discovered_server_info, NO_HANDLER, until=CSHARP_FINAL),
     *_for(PYTHON, "errors.internal-error-code", EXCEPTION, CHOSEN_CODE),
     *_for(TYPESCRIPT, "errors.invalid-params-code", p.zod_error, OWN_WORDS, PARAMS),
     Fact("errors.invalid-params-code", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("errors.invalid-params-code", RUST, p.another_method, NO_HANDLER),
     *_for(PYTHON, "errors.invalid-request-code", p.pydantic_error, NO_HANDLER, BODIES),
+    Fact("errors.legacy-range", PY2, p.fails(-32000, "Connection closed"), NO_HANDLER),
     *_for(PYTHON, "errors.message-concise", p.pydantic_error, NO_HANDLER, BODIES),
     *_for(TYPESCRIPT, "errors.message-concise", p.zod_message, OWN_WORDS),
     Fact(
@@ -177,8 +194,9 @@ FACTS: tuple[Fact, ...] = (
     *_for((*PYTHON, RUST), "http.session.two-ids", p.has_status(200), PROXY),
     Fact("http.version.era-by-metadata", PY2, p.session_missed, PROXY),
     Fact("jsonrpc.garbage-not-fatal", GO, p.reader_ended, NO_HANDLER, GO_LINE),
+    Fact("jsonrpc.garbage-not-fatal", RUST, p.ended_itself, NO_HANDLER, until=RUST_READS),
     Fact("jsonrpc.id-types-accepted", GO, p.rounded_id, NO_HANDLER),
-    Fact("jsonrpc.id-types-accepted", RUST, p.dropped_large_id, NO_HANDLER),
+    *_for((RUST, CSHARP), "jsonrpc.id-types-accepted", p.dropped_large_id, NO_HANDLER),
     *_for(TYPESCRIPT, "jsonrpc.id-types-accepted", p.dropped_unsafe_id, NO_HANDLER),
     Fact("jsonrpc.id-types-accepted", TS1, p.rounded_id, NO_HANDLER),  # before 1.26
     *_for(TYPESCRIPT, "jsonrpc.invalid-params", p.zod_error, OWN_WORDS, PARAMS),
@@ -193,7 +211,10 @@ FACTS: tuple[Fact, ...] = (
     Fact("jsonrpc.method-not-found", GO, p.refused_without_json, PROXY, GO_TEXT),
     *_for(PYTHON, "jsonrpc.response-every-request", p.confused_ids, PROXY),
     *_for(PYTHON, "jsonrpc.response-every-request", p.dropped_unreadable, NO_HANDLER),
-    Fact("jsonrpc.response-exactly-once", PY1, p.second_answer_cancelled, NO_HANDLER, PY_CANCEL),
+    Fact(
+        *("jsonrpc.response-exactly-once", PY1, p.second_answer_cancelled, NO_HANDLER, PY_CANCEL),
+        mended=PY_MENDED,
+    ),
     Fact(
         "jsonrpc.response-every-request",
         PY1,
@@ -205,6 +226,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("jsonrpc.response-every-request", GO, p.ended_at_deep_params, NO_HANDLER),
     Fact("jsonrpc.response-every-request", GO, p.ended_at_trailing_space, NO_HANDLER),
     Fact("jsonrpc.response-every-request", RUST, p.dropped_by_serde, NO_HANDLER),
+    Fact("jsonrpc.response-every-request", RUST, p.ended_at_unreadable, NO_HANDLER, until=RUST_READS),
+    Fact("jsonrpc.response-every-request", CSHARP, p.dropped_by_net, NO_HANDLER, until=CSHARP_FINAL),
     *_for(TYPESCRIPT, "jsonrpc.response-every-request", p.dropped_unknown_member, NO_HANDLER),
     Fact(
         *("jsonschema.recommended-dialect", TS1, p.schemas_by_zod),
@@ -215,8 +238,29 @@ FACTS: tuple[Fact, ...] = (
         *("lifecycle.initialize.counter-offer-latest", GO, p.offers("2025-06-18"), NO_HANDLER),
         until="1.5.0",  # read in 1.4.1, which knows 2025-11-25 too
     ),
+    Fact(
+        *("lifecycle.initialize.incomplete-answered", RUST, p.ended_at_initialize, NO_HANDLER),
+        until=RUST_ANSWERS,
+    ),
+    Fact(
+        *("lifecycle.initialize.version-counter-offer", RUST, p.echoes_older, NO_HANDLER),
+        until=RUST_OFFERS,
+    ),
+    Fact(
+        *("lifecycle.initialize.version-counter-offer", CSHARP),
+        p.fails_ending(UNSUPPORTED_VERSION, " is not available through the initialize handshake."),
+        NO_HANDLER,
+    ),
+    Fact(
+        *("lifecycle.ping-before-initialize", RUST, p.ended_before_initialize, NO_HANDLER),
+        until="1.2.0",
+    ),
     Fact("lifecycle.request-before-initialize", RUST, p.ended_at_initialize, NO_HANDLER, RUST_EARLY),
-    *_for((GO, RUST), "logging.invalid-level-rejected", p.result_for_level, NO_HANDLER, {GO: GO_LEVEL}),
+    *_for(
+        (GO, RUST, CSHARP),
+        *("logging.invalid-level-rejected", p.result_for_level, NO_HANDLER, {GO: GO_LEVEL}),
+    ),
+    Fact("logging.invalid-level-rejected", CSHARP, UNEXPLAINED, NO_HANDLER),
     *_for(TYPESCRIPT, "logging.set-level.invalid-code", p.zod_error, OWN_WORDS, PARAMS),
     Fact("logging.set-level.invalid-code", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("logging.set-level.invalid-code", CSHARP, p.empty_result_for_number, NO_HANDLER),
@@ -266,11 +310,18 @@ FACTS: tuple[Fact, ...] = (
         *(OWN_WORDS, KOTLIN_PROMPT),
     ),
     Fact("meta.key-name", PY1, p.has_key("_fastmcp"), "no author writes this key", framework=FASTMCP_2),
-    Fact("reqmeta.missing-meta", GO, p.result_without_meta, NO_HANDLER),
-    Fact("reqmeta.missing-protocol-version", GO, p.result_without_version, NO_HANDLER),
+    Fact(
+        *("reqmeta.client-info-optional", CSHARP),
+        p.fails_ending(p.INVALID_PARAMS, f" must include '_meta/{CLIENT_INFO}'."),
+        NO_HANDLER,
+        until=CSHARP_FINAL,
+    ),
+    *_for((GO, CSHARP), "reqmeta.missing-meta", p.result_without_meta, NO_HANDLER),
+    *_for((GO, CSHARP), "reqmeta.missing-protocol-version", p.result_without_version, NO_HANDLER),
     *_for((TS2, RUST), "reqmeta.wrong-types", p.silent_at_array_as_meta, NO_HANDLER, {TS2: TS_DROPPED}),
     Fact("reqmeta.wrong-types", RUST, p.refused_array_as_meta, PROXY),
-    *_for((GO, RUST), "reqmeta.wrong-types", p.result_for_meta, NO_HANDLER),
+    *_for((GO, RUST, CSHARP), "reqmeta.wrong-types", p.result_for_meta, NO_HANDLER),
+    Fact("reqmeta.wrong-types", CSHARP, UNEXPLAINED, NO_HANDLER),
     Fact("resources.read.internal-error-code", PY1, EXCEPTION, CHOSEN_CODE),
     Fact(
         *("resources.read.not-found-code", PY1),
@@ -321,9 +372,11 @@ FACTS: tuple[Fact, ...] = (
     ),
     Fact("resources.read.uri-required", GO, p.refused_without_json, PROXY, GO_TEXT),
     Fact("result.server-info", RUST, p.unnamed_results, NO_HANDLER),
+    Fact("result.server-info", CSHARP, p.unnamed_results, NO_HANDLER, until=CSHARP_FINAL),
     Fact(
         "subscriptions.filter-required", PY2, p.sends("notifications/subscriptions/acknowledged"), NO_HANDLER
     ),
+    Fact("subscriptions.filter-required", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("subscriptions.graceful-result", PY2, p.fails(-32000, "Connection closed"), NO_HANDLER),
     *_for((GO, TS2), "subscriptions.stays-open", p.result_for_empty_filter, NO_HANDLER),
     Fact(
@@ -342,6 +395,12 @@ FACTS: tuple[Fact, ...] = (
         *("tasks.undeclared-ignored", TS1),
         p.fails_for_method(p.INTERNAL, "Server does not support task creation (required for ", ")"),
         OWN_WORDS,
+    ),
+    Fact(
+        *("tools.call.inputs-validated", TS1, p.carried_out),
+        "a schema that a low-level handler writes has no `execution` beside it",
+        framework=ZOD_3,
+        of_tool=p.strips_unlisted,
     ),
     Fact("tools.call.malformed-request", GO, p.refused_without_json, PROXY, GO_TEXT),
     Fact("tools.call.malformed-request-code", TS1, p.zod_error, OWN_WORDS),
@@ -364,8 +423,14 @@ FACTS: tuple[Fact, ...] = (
     ),
     Fact("tools.call.unknown-tool-is-error", KOTLIN, p.tool_error_naming("Tool ", " not found"), OWN_WORDS),
     *_for(PYTHON, "tools.structured.text-fallback", p.wrapped_values, SAME),
+    Fact("version.list-consistent", CSHARP, p.fails(UNSUPPORTED_VERSION), NO_HANDLER, until=CSHARP_FINAL),
     Fact("version.per-request", TS2, p.result_for_ancient, NO_HANDLER),
     Fact("version.unsupported-error", TS2, p.result_for_ancient, NO_HANDLER),
+    Fact(
+        *("version.unsupported-error", CSHARP),
+        p.fails_beginning(p.INVALID_REQUEST, "The negotiated protocol version cannot change within"),
+        NO_HANDLER,
+    ),
     Fact(
         *("version.unsupported-error", GO),
         p.unknown_method_for_ancient,

@@ -22,14 +22,18 @@ PYTHON = (Sdk.PYTHON_1, Sdk.PYTHON_2)
 TYPESCRIPT = (Sdk.TYPESCRIPT_1, Sdk.TYPESCRIPT_2)
 
 
-def version_key(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version such as 1.27.0, up to the first other character."""
-    numbers: list[int] = []
+def version_key(version: str) -> tuple[float, ...]:
+    """Return the numbers of a version such as 1.27.0, up to the first other character.
+
+    The last number of a prerelease, such as 2.0.0-rc.1, is a half smaller, as it comes before its release.
+    """
+    numbers: list[float] = []
     for part in version.removeprefix("v").split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]
         if not digits:
             break
         numbers.append(int(digits))
         if digits != part:
+            numbers[-1] -= 0.5
             break
     return tuple(numbers)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -36,7 +37,9 @@ NPM = {"sdk": Sdk.TYPESCRIPT_1, "server": Sdk.TYPESCRIPT_2}
 LINKED = {
     b"\tgithub.com/modelcontextprotocol/go-sdk\tv": Sdk.GO,  # a line of Go's build info
     b"/rmcp-": Sdk.RUST,  # the path of a source file in a panic's message
+    b'"ModelContextProtocol.Core/': Sdk.CSHARP,  # the manifest in a program that is a single file
 }
+VERSION = re.compile(rb"\d+\.\d+\.\d+(?:-[0-9A-Za-z]+(?:\.[0-9A-Za-z]+)*)?(?![0-9A-Za-z])")
 MAGIC = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xce\xfa\xed\xfe")
 """The first bytes of compiled programs on Linux, Windows and macOS."""
 KOTLIN_CLASSES = "io/modelcontextprotocol/kotlin/sdk/"
@@ -206,12 +209,11 @@ def compiled_in(
 
 
 def _version_after(text: bytes, mark: bytes) -> str:
-    """Return the version that follows a mark, as 1.8.0; empty if there is none."""
+    """Return the version that follows a mark, as 1.8.0 or 2.0.0-rc.1; empty if there is none."""
     start = text.find(mark)
     while start >= 0:
         tail = text[start + len(mark) : start + len(mark) + 40]
-        version = tail[: len(tail) - len(tail.lstrip(b"0123456789."))].decode().strip(".")
-        if version.count(".") == 2:
-            return version
+        if (version := VERSION.match(tail)) is not None:
+            return version[0].decode()
         start = text.find(mark, start + 1)
     return ""

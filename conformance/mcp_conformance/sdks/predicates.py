@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from mcp_conformance.client.reply import Closed, Silence, Unanswered
+from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
 from mcp_conformance.protocol.jsonrpc import ABSENT
 from mcp_conformance.protocol.methods import LISTS
-from mcp_conformance.protocol.revisions import LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
+from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
 from mcp_conformance.sdks.evidence import Answer, Evidence, texts_of
 
 Predicate = Callable[[Evidence], bool]
+Numbers = tuple[type[int | float], ...]
 INTERNAL, INVALID_PARAMS, INVALID_REQUEST, UNKNOWN_METHOD = -32603, -32602, -32600, -32601
 SECOND_ANSWER = ("anyio.BrokenResourceError", "AssertionError: Request already responded to")
 MISSING_SESSION = "Bad Request: Missing session ID"
@@ -21,8 +24,8 @@ MEDIA_TYPE = "Unsupported Media Type: Content-Type must be application/json"
 """The words of the Python SDK's transport."""
 PYDANTIC_MODEL = re.compile(r" validation errors? for (?:union\[)?JSONRPC")
 """What Pydantic says of a message, and not of the arguments that an author checks."""
-ANCIENT = "1900-01-01"
-"""The revision that no server has, which our checks ask for."""
+ANCIENT, OLDER = "1900-01-01", "1999-01-01"
+"""The revisions that no server has, which our checks ask for, the latter in the handshake."""
 ROUNDED_ID, ROUNDED_TO = 2**53 + 1, 2**53
 """An integer that a double cannot hold, and the double that is nearest."""
 ID_BEYOND_64_BITS = 2**64
@@ -33,8 +36,11 @@ MAX_SERDE_DEPTH, BEYOND_DOUBLE = 128, 10**309
 
 Our deep params are 500 and 5,000 deep.
 """
+MAX_NET_DEPTH = 64
+"""How deep System.Text.Json reads, the JSON library of the C# SDK."""
 MAX_PYDANTIC_DEPTH, BEYOND_INT = 200, 10**4300
 """How deep Pydantic's parser reads, and the first integer that it does not (seen in 2.14)."""
+OF_A_REQUEST = re.compile(r"\AInvalid [A-Za-z_/]+ request: ")
 TRAILING_SPACE = re.compile(rb"[ \t]\r?\n?\Z")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -126,8 +132,7 @@ def zod_error(evidence: Evidence) -> bool:
 
 def zod_message(evidence: Evidence) -> bool:
     """Accept an error whose message is Zod's issues, as they are or as those of an invalid request."""
-    found = [(answer.text, f"Invalid {answer.method} request: ") for answer in evidence.answers]
-    return any(zod_issues(text.removeprefix(beginning)) for text, beginning in found)
+    return any(zod_issues(OF_A_REQUEST.sub("", answer.text, count=1)) for answer in evidence.answers)
 
 
 def pydantic_error(evidence: Evidence) -> bool:
@@ -174,7 +179,7 @@ result_for_cursor = _result(lambda params, _: isinstance(params.get("cursor"), s
 result_for_wrong_cursor = _result(lambda params, _: not isinstance(params.get("cursor", ""), str))
 result_for_ancient = _result(lambda params, _: _meta(params).get(PROTOCOL_VERSION) == ANCIENT)
 empty_result_for_number = _result(
-    lambda params, result: isinstance(params.get("level"), int | float) and not result
+    lambda params, result: isinstance(params.get("level"), int | float) and result.keys() <= {"resultType"}
 )
 empty_result = _result(lambda _, result: not result)
 no_completions = _result(
@@ -182,6 +187,13 @@ no_completions = _result(
 )
 content_without_tool_result = _result(lambda _, result: "content" in result and "toolResult" not in result)
 result_for_empty_filter = _result(lambda params, _: params.get("notifications") == {})
+
+
+discovered_server_info = _result(lambda _, result: "supportedVersions" in result and "serverInfo" in result)
+carried_out = _result(lambda params, result: "arguments" in params and result.get("isError") is not True)
+echoes_older = _result(
+    lambda params, result: params.get("protocolVersion") == result.get("protocolVersion") == OLDER
+)
 
 
 def offers(version: str) -> Predicate:
@@ -211,6 +223,28 @@ def schemas_by_zod(evidence: Evidence) -> bool:
         if OLD_DRAFT in map(_dialect, (tool.get("inputSchema"), tool.get("outputSchema")))
     ]
     return bool(old) and all(isinstance(tool.get("execution"), Mapping) for tool in old)
+
+
+def strips_unlisted(definition: Any, arguments: Any) -> bool:
+    """Return whether McpServer wrote a closed schema for a Zod 3 object, which drops other members.
+
+    ``definition`` is that of the tool, ``arguments`` are those it was called with: nothing but members that
+    the schema does not list are wrong with them.  A `z.strictObject` refuses these.
+    """
+    schema = definition.get("inputSchema") if isinstance(definition, Mapping) else None
+    if _dialect(schema) != OLD_DRAFT or not isinstance(definition.get("execution"), Mapping):
+        return False
+    with suppress(Unjudgeable):
+        return not instance_errors(arguments, _opened(schema), LATEST_HANDSHAKE)
+    return False
+
+
+def _opened(schema: Any) -> Any:
+    """Return a schema that forbids no further members anywhere."""
+    if isinstance(schema, Mapping):
+        kept = (one for one in schema.items() if one != ("additionalProperties", False))
+        return {name: _opened(value) for name, value in kept}
+    return [_opened(one) for one in schema] if isinstance(schema, list) else schema
 
 
 def _objects(values: Any) -> list[Mapping[str, Any]]:
@@ -343,6 +377,21 @@ def ended_at_initialize(evidence: Evidence) -> bool:
     return evidence.has_ended and any(one["method"] == "initialize" for one in evidence.requests)
 
 
+def ended_before_initialize(evidence: Evidence) -> bool:
+    """Accept that the process ended at a request before `initialize`."""
+    return evidence.has_ended and evidence.requests != []
+
+
+def ended_at_unreadable(evidence: Evidence) -> bool:
+    """Accept that the process ended at a request that serde_json cannot read."""
+    return evidence.has_ended and _has_unreadable(evidence, MAX_SERDE_DEPTH, (int, float), BEYOND_DOUBLE)
+
+
+def ended_itself(evidence: Evidence) -> bool:
+    """Accept that the process ended by itself."""
+    return evidence.has_ended
+
+
 def ended_at_trailing_space(evidence: Evidence) -> bool:
     """Accept that the reader ended at a line with white space after its message."""
     return reader_ended(evidence) and TRAILING_SPACE.search(evidence.last) is not None
@@ -424,21 +473,33 @@ def dropped_unreadable(evidence: Evidence) -> bool:
     return _dropped(evidence, MAX_PYDANTIC_DEPTH, (int,), BEYOND_INT)
 
 
-def _dropped(evidence: Evidence, max_depth: int, numbers: tuple[type[int | float], ...], beyond: int) -> bool:
+def dropped_by_net(evidence: Evidence) -> bool:
+    """Accept that a request is not answered which System.Text.Json cannot read, by a server that goes on.
+
+    It takes no lone surrogates, and no depth beyond its limit.
+    """
+    return _dropped(evidence, MAX_NET_DEPTH, (), 0)
+
+
+def _dropped(evidence: Evidence, max_depth: int, numbers: Numbers, beyond: int) -> bool:
+    """Return whether the server goes on and has not answered a request that its parser cannot read."""
+    is_running = isinstance(evidence.fault, Silence | None)
+    return is_running and _has_unreadable(evidence, max_depth, numbers, beyond)
+
+
+def _has_unreadable(evidence: Evidence, max_depth: int, numbers: Numbers, beyond: int) -> bool:
     """Return whether a request that a parser cannot read has no answer in the lines, whatever else came.
 
     The parser reads no lone surrogates, nothing deeper than ``max_depth``, and no number of the types
     ``numbers`` that is as large as ``beyond``.
     """
     answered = [answer.request for answer in evidence.answers]
-    return isinstance(evidence.fault, Silence | None) and any(
+    return any(
         one not in answered and _is_unreadable(one, max_depth, numbers, beyond) for one in evidence.requests
     )
 
 
-def _is_unreadable(
-    request: Mapping[str, Any], max_depth: int, numbers: tuple[type[int | float], ...], beyond: int
-) -> bool:
+def _is_unreadable(request: Mapping[str, Any], max_depth: int, numbers: Numbers, beyond: int) -> bool:
     levels = list(_levels(request))
     values = [one for level in levels for one in level]
     names = [name for one in values if isinstance(one, Mapping) for name in one]
