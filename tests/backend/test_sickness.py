@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 
 from mcp_conformance.backend.exchange import Asked, EmptyApi
-from mcp_conformance.backend.sickness import BY_NAME, LARGE_BYTES, SICKNESSES, WELL
+from mcp_conformance.backend.sickness import BY_NAME, ECHOES, HOSTILE, LARGE_BYTES, SICKNESSES, WELL
 
 
 class Wire:
@@ -15,7 +15,8 @@ class Wire:
 
     origin, target = "https://api.example.com", "/v1/things"
 
-    def __init__(self, number=0, patience=1000):
+    def __init__(self, number=0, patience=1000, body=b""):
+        self.asked = Asked("GET", self.origin, self.target, body=body)
         self.number, self.sent, self.waits, self.is_reset = number, b"", [], False
         self.patience = patience
 
@@ -23,7 +24,7 @@ class Wire:
         self.sent += data
 
     def work(self):
-        self.send(EmptyApi().answer(Asked("GET", self.origin, self.target)).encoded("GET"))
+        self.send(EmptyApi().answer(self.asked).encoded("GET"))
 
     def wait(self, seconds):
         self.waits.append(seconds)
@@ -82,6 +83,27 @@ def test_a_redirect_leads_back():
     assert answered(BY_NAME["redirect"])[1].headers["Location"] == "https://api.example.com/v1/things"
 
 
+def test_hostile_text_is_whole_in_json_and_raw_without():
+    _, response = answered(BY_NAME["hostile"])
+    assert json.loads(response.read())["results"][0]["title"] == HOSTILE
+    _, response = answered(BY_NAME["hostile-500"])
+    with pytest.raises(UnicodeDecodeError):
+        response.read().decode()
+
+
+def test_an_echo_has_the_number_of_the_request_and_another_beginning():
+    for one, status in zip(ECHOES, (200, 500), strict=True):
+        _, response = answered(one, body=b'{"q":"zq000000000012"}')
+        assert (response.status, json.loads(response.read())["message"]) == (status, "qz000000000012")
+    assert json.loads(answered(ECHOES[0])[1].read()) == {}
+
+
+def test_requests_that_wait_are_answered_in_the_reverse_order():
+    waits = [answered(ECHOES[0], number=number)[0].waits[0] for number in (0, 1, 9)]
+    assert waits == sorted(waits, reverse=True)
+    assert waits[-1] == 0
+
+
 def test_silence_sends_nothing_and_waits():
     wire = Wire()
     BY_NAME["silent"].answer(wire)
@@ -127,6 +149,7 @@ def test_a_large_answer_has_the_size_that_it_says(monkeypatch):
 def test_what_cannot_have_been_answered_is_a_failure():
     failures = {one.name for one in SICKNESSES if one.is_failure}
     assert failures == {
-        *("503", "503-html", "503-empty", "500", "reset", "broken", "refused", "no-name"),
+        *("503", "503-html", "503-empty", "500", "hostile-500", "reset", "broken", "refused", "no-name"),
     }
+    assert {one.name for one in SICKNESSES if one.may_have_acted} == {"500", "reset", "broken"}
     assert not WELL.is_failure

@@ -85,7 +85,7 @@ def run_with_sick_api():
     with tempfile.TemporaryDirectory() as folder:
         how = settings_on_process(command, Path(folder), timeout=10.0, start_timeout=10.0, **api)
         with how as settings:
-            alone = replace(settings, call=("weather",))
+            alone = replace(settings, call=("weather", "nothing"))
             found = run_checks(alone, revisions.LATEST_HANDSHAKE, is_of_api, is_whole=False)
     return found if api else None
 

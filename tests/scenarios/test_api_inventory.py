@@ -7,8 +7,10 @@ from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.sandbox.traffic import Attempt
-from mcp_conformance.scenarios.api_inventory import Inventory, Treatment, needed
-from mcp_conformance.scenarios.sick_api import hurried, most_repeated, reached
+from mcp_conformance.scenarios.api_inventory import Inventory, needed
+from mcp_conformance.scenarios.calls_at_once import MixedCalls
+from mcp_conformance.scenarios.sick_api import hurried, most_repeated, reached, sent_twice
+from mcp_conformance.scenarios.ward import Treatment
 
 REPLY = Reply(Line.sending({}))
 CALL = Call(Tool(Value({"name": "look"})), {"id": "example"}, REPLY)
@@ -18,8 +20,16 @@ def asked(host="api.example.com", same=1, at=0.0, path="/v1"):
     return Contact(host, 443, "GET", path, is_encrypted=True, same=same, at=at)
 
 
-def treatment(*contacts, sickness=WELL, attempts=()):
-    return Treatment(CALL, sickness, REPLY, contacts, attempts)
+def treatment(*contacts, sickness=WELL, attempts=(), call=CALL):
+    return Treatment(call, sickness, REPLY, contacts, attempts)
+
+
+def posted(method="POST", same=1, is_keyed=False):
+    return Contact("api.example.com", 443, method, "/v1", is_encrypted=True, same=same, is_keyed=is_keyed)
+
+
+def answer(text):
+    return Reply(REPLY.request, Line.received(text.encode()))
 
 
 def test_a_tool_that_asks_only_services_that_count_does_not_need_its_api():
@@ -56,3 +66,21 @@ def test_uses_say_when_and_leave_values_of_the_call_out():
         ("start", "", "https://start.example", "/v1"),
         ("call", "look", "https://api.example.com", "/v1/{}"),
     ]
+
+
+def test_what_creates_is_not_to_be_sent_again_once_it_may_have_acted():
+    twice = (posted(), posted())
+    assert sent_twice(treatment(*twice, sickness=BY_NAME["reset"])) == posted()
+    assert sent_twice(treatment(*twice, sickness=BY_NAME["503"])) is None
+    assert sent_twice(treatment(posted(), posted(same=2), sickness=BY_NAME["reset"])) is None
+    for harmless in (posted("PUT"), posted("DELETE"), posted("GET"), posted(is_keyed=True)):
+        assert sent_twice(treatment(harmless, harmless, sickness=BY_NAME["500"])) is None
+    reading = Call(Tool(Value({"name": "look", "annotations": {"readOnlyHint": True}})), {}, REPLY)
+    assert sent_twice(treatment(*twice, sickness=BY_NAME["reset"], call=reading)) is None
+
+
+def test_an_answer_is_another_calls_if_it_has_only_its_word():
+    own, other = "qz000000000001", "qz000000000002"
+    words = {"000000000001": answer(own), "000000000002": answer(own), "000000000003": answer("no word")}
+    assert [word for word, _ in MixedCalls("look", words).wrong()] == ["000000000002"]
+    assert not list(MixedCalls("look", {"000000000001": answer(f"{other} {own}")}).wrong())

@@ -28,6 +28,9 @@ from mcp_conformance.sandbox.traffic import Traffic
 from mcp_conformance.transport.throwaway import ScratchFolder
 
 LAUNCH = "mcp_conformance.backend.launch"
+# Not measured: what a client says at once is read in milliseconds, on a busy machine in a second.
+SETTLE_SECONDS = 5.0
+"""How long to wait for what a client says on a connection that was taken."""
 
 
 class _Home:
@@ -64,6 +67,8 @@ class Backend:
         self._names = Names()
         self._networks: weakref.WeakSet[Network] = weakref.WeakSet()
         self._contacts: list[Contact] = []
+        self._unread: dict[socket.socket, bool] = {}
+        self._lines: list[Line] = []
         self._changed = threading.Condition()
         self._sickness, self._epoch, self._number, self._is_held = WELL, 0, 0, False
 
@@ -76,6 +81,18 @@ class Backend:
         """What was asked so far."""
         with self._changed:
             return tuple(self._contacts)
+
+    @property
+    def waiting(self) -> tuple[Contact, ...]:
+        """The requests that are not answered yet, and whose clients still wait for that."""
+        with self._changed:
+            return tuple(one.contact for one in self._lines if not one.is_left)
+
+    def settle(self) -> None:
+        """Wait until each connection that was taken is a contact; not again for one that stays idle."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: not any(self._unread.values()), SETTLE_SECONDS):
+                self._unread = dict.fromkeys(self._unread, False)
 
     @property
     def folder(self) -> Path:
@@ -129,7 +146,7 @@ class Backend:
         with self._changed:
             sickness = self._sickness
         network = Network(
-            ours, self._names, self._serve, resolves=sickness.resolves, listens=sickness.listens
+            ours, self._names, self._begin, resolves=sickness.resolves, listens=sickness.listens
         )
         self._networks.add(network)
         place = Place(theirs.fileno(), tap.fileno(), self._home.files, is_sandboxed=is_sandboxed)
@@ -155,14 +172,14 @@ class Backend:
             on_end=end,
         )
 
-    def _serve(self, connection: socket.socket, caller: Caller) -> None:
-        """Answer the request of one connection."""
-        connection, contact, asked = take(connection, caller, self._authority, self._finds)
+    def _begin(self, connection: socket.socket, caller: Caller) -> None:
+        """Answer the request of one connection, in a thread of its own."""
         with self._changed:
-            epoch, sickness = self._epoch, self._sickness
-            contact = replace(contact, number=self._number, at=time.monotonic())
-            self._number += bool(contact.method)
-            self._contacts.append(contact)
+            self._unread[connection] = True
+        threading.Thread(target=self._serve, args=(connection, caller), daemon=True).start()
+
+    def _serve(self, plain: socket.socket, caller: Caller) -> None:
+        connection, contact, asked = take(plain, caller, self._authority, self._finds)
 
         def is_over() -> bool:
             return self._epoch != epoch or caller.gone.is_set()
@@ -171,10 +188,20 @@ class Backend:
             with self._changed:
                 return not self._changed.wait_for(is_over, seconds)
 
-        line = Line(connection, contact, asked, self.api, wanted)
+        with self._changed:
+            epoch, sickness = self._epoch, self._sickness
+            contact = replace(contact, number=self._number, at=time.monotonic())
+            line = Line(connection, contact, asked, self.api, wanted)
+            self._number += bool(contact.method)
+            self._contacts.append(contact)
+            self._lines.append(line)
+            del self._unread[plain]
+            self._changed.notify_all()
         with suppress(OSError):
             if contact.method and self._is_released(is_over):
                 sickness.answer(line)
+        with self._changed:
+            self._lines.remove(line)
         line.end()
 
     def _is_released(self, is_over: Callable[[], bool]) -> bool:

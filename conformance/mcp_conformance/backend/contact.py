@@ -25,6 +25,7 @@ class Contact:
     ``has_credential`` says that a credential of the user is in it.  ``refusal`` is why a client broke TLS
     off, and then there is no method.  ``number`` counts the requests under one condition, from 0, ``at`` is
     the moment when one arrived, in seconds, and ``same`` is a number that only the same requests share.
+    ``is_keyed`` says that a key lets the API know a repetition.
     """
 
     host: str
@@ -38,6 +39,7 @@ class Contact:
     number: int = field(default=0, compare=False)
     at: float = field(default=0.0, compare=False)
     same: int = field(default=0, compare=False)
+    is_keyed: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         if not self.method:

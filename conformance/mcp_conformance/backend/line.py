@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import selectors
 import socket
 import ssl
 import struct
@@ -21,11 +22,13 @@ TLS_HANDSHAKE = b"\x16"
 READ_SECONDS = 30.0
 """How long a client may take for its request.  Not measured: one that is slower has gone."""
 READ_BYTES = 65_536
+IDEMPOTENCY = "idempotency"
+"""What the names of headers have by which an API knows a request that it has carried out already."""
 AT_ONCE = struct.pack("ii", 1, 0)
 """The option with which a connection is reset when it is closed."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Line:
     """A connection with a request to answer, a `Wire`.
 
@@ -76,6 +79,14 @@ class Line:
         """End the connection in disorder."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
         self.is_reset = True
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the client has left: after its request it writes only that it ends the connection."""
+        with selectors.DefaultSelector() as selector, suppress(OSError, ValueError):
+            selector.register(self.connection, selectors.EVENT_READ)
+            return bool(selector.select(0))
+        return True
 
     def end(self) -> None:
         """Close the connection; in order, the other side has read everything first."""
@@ -135,6 +146,7 @@ def take(
         is_encrypted,
         any(map(finds, texts)),
         same=hash((names[-1], host, request.method, target, body)),
+        is_keyed=any(IDEMPOTENCY in name for name, _ in headers),
     )
     return connection, contact, Asked(contact.method, contact.where, target, headers, body)
 

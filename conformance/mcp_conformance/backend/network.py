@@ -25,8 +25,8 @@ class Network:
     """The network of one process of the server and those that it starts.
 
     ``channel`` is the end of a pair of Unix sockets through which the launcher hands over its sockets.
-    ``names`` are the hosts, ``serve`` answers a connection, in a thread of its own; ``resolves`` and
-    ``listens`` say whether names exist and connections are taken.
+    ``names`` are the hosts, ``serve`` takes a connection and returns at once; ``resolves`` and ``listens``
+    say whether names exist and connections are taken.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Network:
         return []
 
     def _answer(self, *names: socket.socket) -> None:
-        """Answer for names, and start a thread for each connection, until the network is closed."""
+        """Answer for names, and take connections, until the network is closed."""
         for one in (self._woken, *names):
             self._ready.register(one, selectors.EVENT_READ)
         while True:
@@ -124,8 +124,7 @@ class Network:
         connection, _ = listener.accept()
         connection.setblocking(True)
         address, port = connection.getsockname()[:2]
-        caller = Caller(self._names.name_of(address), port, self.closed)
-        threading.Thread(target=self._serve, args=(connection, caller), daemon=True).start()
+        self._serve(connection, Caller(self._names.name_of(address), port, self.closed))
 
 
 def _ready_made(number: int) -> socket.socket:

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from mcp_conformance.backend.contact import Contact
-from mcp_conformance.backend.sickness import RETRY_SECONDS, SICKNESSES, WELL, Kind, Sickness, silence
+from mcp_conformance.backend.sickness import RETRY_SECONDS, SICKNESSES, WELL, Kind, Sickness, flood, silence
 from mcp_conformance.client.in_flight import reply_within
-from mcp_conformance.client.reply import Reply, Silence
+from mcp_conformance.client.reply import Flood, Reply, Silence, Unread
 from mcp_conformance.client.tool_call import SLOW_SECONDS, Call
 from mcp_conformance.expect import require_some
 from mcp_conformance.protocol.text import first_names, named, shorten
-from mcp_conformance.scenarios.api_inventory import (
-    KIND_SECONDS,
-    NO_API,
-    SURE_SECONDS,
-    Treatment,
-    Ward,
-    inventory,
-    needed,
-    ward,
-)
+from mcp_conformance.scenarios.api_inventory import KIND_SECONDS, NO_API, inventory, needed
+from mcp_conformance.scenarios.ward import SURE_SECONDS, Treatment, Ward, ward
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Finding
@@ -33,7 +26,14 @@ PAUSE_SECONDS = RETRY_SECONDS
 """How long a client is to wait after 429."""
 MAX_NAMES = 5
 """How many tools a finding names."""
+CREATING = ("POST", "PATCH")
+"""The methods that do more when they are repeated (RFC 9110, 9.2.2)."""
 SILENT = next(one for one in SICKNESSES if one.answer is silence)
+LARGE = next(one for one in SICKNESSES if one.answer is flood)
+MAX_RESULT_BYTES = 1_000_000
+"""How long an answer may be at most.  Not measured: clients cut what a model gets at a tenth of that."""
+UNREADABLE = (Flood, Unread)
+"""What comes in place of an answer that is too long."""
 NO_FAILURE = "no sickness was chosen that is a failure (--backend 503, reset, ...)"
 
 
@@ -44,7 +44,7 @@ def treatments(server: Server) -> tuple[Treatment, ...]:
     A tool that takes long under one sickness is not called under others of its kind, nor are further tools
     once that kind has taken `KIND_SECONDS`: servers repeat requests, and wait in between.  A tool that
     answers with a success although it was refused is called once more with the answer held longer: it may
-    not need it.
+    not need it.  A kind that one tool took long over is over soon for the others: they repeat requests alike.
     """
     soon_over = _chosen(server, ends=True)
     calls = [one.call for one in _asking(server)]
@@ -54,8 +54,13 @@ def treatments(server: Server) -> tuple[Treatment, ...]:
     with ward(server) as room:
         for call in calls:
             chosen = [one for one in soon_over if spent.get(one.kind, 0.0) < most]
-            found += _under_all(room, call, chosen, spent)
+            slow = {one.sickness.kind for one in found if _is_slow(one)}
+            found += _under_all(room, call, chosen, spent, slow)
     return tuple(found)
+
+
+def _is_slow(one: Treatment) -> bool:
+    return one.reply.fault is not None or one.reply.seconds > SLOW_SECONDS
 
 
 def _chosen(server: Server, *, ends: bool) -> list[Sickness]:
@@ -70,11 +75,11 @@ def _asking(server: Server) -> Sequence[Treatment]:
 
 
 def _under_all(
-    room: Ward, call: Call, sicknesses: Iterable[Sickness], spent: dict[Kind, float]
+    room: Ward, call: Call, sicknesses: Iterable[Sickness], spent: dict[Kind, float], known: Collection[Kind]
 ) -> Iterable[Treatment]:
     """Return what came of a tool under each sickness; nothing if it does not need the API after all.
 
-    ``spent`` has the seconds that each kind of sickness has taken.
+    ``spent`` has the seconds that each kind of sickness has taken, of those ``known`` another tool took long.
     """
     found: list[Treatment] = []
     slow: set[Kind] = set()
@@ -83,13 +88,13 @@ def _under_all(
         if sickness.kind in slow:
             continue
         begun = room.server.clock.monotonic()
-        one = room.treat(call, sickness)
+        one = room.treat(call, sickness, SLOW_SECONDS if sickness.kind in known else math.inf)
         spent[sickness.kind] = spent.get(sickness.kind, 0.0) + room.server.clock.monotonic() - begun
-        if one.is_success and sickness.is_failure and not is_sure:
+        if one.is_success and sickness.is_failure and not (is_sure or one.is_cut):
             is_sure = room.hold(call, SURE_SECONDS)[1]
             if not is_sure:
                 return []
-        if one.reply.fault is not None or one.reply.seconds > SLOW_SECONDS:
+        if _is_slow(one):
             slow.add(sickness.kind)
         found.append(one)
     return [*found, room.treat(call, WELL)] if found else []
@@ -103,7 +108,85 @@ def reached(one: Treatment) -> bool:
 def failures(server: Server) -> list[Treatment]:
     """Return the calls that asked the API while it failed.  Skips the check if there are none."""
     failing = [one for one in treatments(server) if one.sickness.is_failure and reached(one)]
-    return require_some(failing, skip=NO_FAILURE)
+    return require_some([one for one in failing if not one.is_cut], skip=NO_FAILURE)
+
+
+def depends(server: Server, tried: Iterable[Treatment]) -> bool:
+    """Return whether the answers of a tool that was ``tried`` depend on its API.
+
+    They do if it succeeds while that is well, or answers one sickness otherwise than another.
+    """
+    tools = {one.tool for one in tried}
+    if any(one.is_success for one in inventory(server).judged if one.tool in tools):
+        return True
+    answers: dict[str, list[Any]] = {}
+    for one in treatments(server):
+        answers.setdefault(one.tool, []).append(one.reply.result)
+    return any(some != [some[0]] * len(some) for tool, some in answers.items() if tool in tools)
+
+
+def sent_twice(one: Treatment) -> Contact | None:
+    """Return a request of a call that may have acted and was made again; None if there is none.
+
+    Tools that only read, and requests with a key by which the API knows them, may be repeated.
+    """
+    if not one.sickness.may_have_acted or one.call.tool.read_only:
+        return None
+    sent: set[int] = set()
+    for contact in one.asked:
+        if contact.same in sent:
+            return contact
+        if contact.method in CREATING and not contact.is_keyed:
+            sent.add(contact.same)
+    return None
+
+
+def creating(server: Server) -> list[Treatment]:
+    """Return the calls that sent what may have acted, and then failed.  Skips the check if there are none."""
+    asked = [one for one in treatments(server) if one.sickness.may_have_acted and not one.is_cut]
+    sent = [one for one in asked if any(each.method in CREATING for each in one.asked)]
+    changing = [one for one in sent if not one.call.tool.read_only]
+    return require_some(changing, skip="no tool that may write sends POST or PATCH (--backend 500,reset)")
+
+
+def noisy(server: Server) -> list[Treatment]:
+    """Return the calls during which other lines than messages came; not of tools that write some always."""
+    treated = require_some(treatments(server), skip=NO_API)
+    always = {one.tool for one in (*inventory(server).calls, *treated) if one.noise and one.sickness is WELL}
+    return [one for one in treated if one.noise and one.tool not in always]
+
+
+def oversized(server: Server) -> list[Treatment]:
+    """Return the calls that pass on most of a far too long answer.  Skips the check if there was none."""
+    large = [one for one in treatments(server) if one.sickness is LARGE and one.asked and not one.is_cut]
+    require_some(large, skip="no tool asked an API that answers with 50 MB (--backend large)")
+    return [
+        one for one in large if isinstance(one.reply.fault, UNREADABLE) or size_of(one) > MAX_RESULT_BYTES
+    ]
+
+
+def size_of(one: Treatment) -> int:
+    """Return the length of an answer, in bytes."""
+    return len(one.reply.line.raw) if one.reply.line is not None else 0
+
+
+def indistinct(server: Server) -> list[Treatment]:
+    """Return a call of each tool that says the same of a refused key, of a limit and of an outage.
+
+    Skips the check if no tool was refused in three ways.
+    """
+    kinds = (Kind.SERVER, Kind.RIGHT, Kind.LIMIT)
+    told: dict[str, dict[Kind, Treatment]] = {}
+    for one in treatments(server):
+        if one.reply.is_tool_error and needed(one) and not one.is_cut:
+            told.setdefault(one.tool, {}).setdefault(one.sickness.kind, one)
+    tried = [some for some in told.values() if all(kind in some for kind in kinds)]
+    require_some(tried, skip="no tool refuses 401, 429 and 503 with isError (--backend 401,429,503)")
+    return [
+        some[Kind.SERVER]
+        for some in tried
+        if some[Kind.SERVER].reply.result == some[Kind.RIGHT].reply.result == some[Kind.LIMIT].reply.result
+    ]
 
 
 def most_repeated(one: Treatment) -> tuple[Contact, int]:
