@@ -90,8 +90,9 @@ def test_explain_prints_rule_reason_check_and_places(printed):
         (("run",), "run: no server is given: mcp-conformance run"),
         (("run", "--"), "run: no server is given"),
         (("list", "tools", "more"), "unrecognised arguments: more"),
-        (("dance",), "invalid choice: 'dance'"),
-        ((), "required"),
+        (("dance",), "no command 'dance' (mcp-conformance --help lists the commands)"),
+        (("rnu",), "no command 'rnu'; did you mean run?"),
+        ((), "a command is expected (mcp-conformance --help lists the commands)"),
     ],
     ids=str,
 )

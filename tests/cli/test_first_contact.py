@@ -22,7 +22,7 @@ QUICK = ("--fuzz", "none", "--revision", "2025-11-25")
         (("run", "--", "https://a.example/mcp"), "https://a.example/mcp is a URL"),
         (("run", "https://a.example/mcp"), "https://a.example/mcp is a URL"),
         (("run", "--fuz", "none", "--", *REFERENCE), "unknown option --fuz; did you mean --fuzz?"),
-        (("run", "--bogus", "--", *REFERENCE), "run: unknown option, here and in pytest: --bogus"),
+        (("run", "--bogus", "--", *REFERENCE), "run: neither run nor pytest knows: --bogus"),
         (("run", "--maxfail", "--", *REFERENCE), "run: argument --maxfail: expected one argument"),
         (("run", "python", "server.py"), "put -- before the server's command: -- python server.py"),
         (("run", "--call", "ad", "--", *REFERENCE), "the server has no tool 'ad'; did you mean add?"),

@@ -55,7 +55,7 @@ def one_line(run):
         (("--select", "deprecated"), "no check covers 'deprecated' yet"),
         (("--failing-call", "fail {"), "--failing-call: not JSON"),
         (("--failing-call", "fail []"), "--failing-call: arguments are a JSON object"),
-        (("--no-such-option",), "unknown option, here and in pytest: --no-such-option"),
+        (("--no-such-option",), "neither run nor pytest knows: --no-such-option"),
     ],
 )
 def test_invalid_option_is_one_line(options, message):

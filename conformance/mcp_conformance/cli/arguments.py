@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import pairwise
@@ -41,10 +41,21 @@ class Parser(argparse.ArgumentParser):
     """
 
     writes_reports = False
+    commands: Collection[str] = ()
+    """The names of the commands, if it is the parser of all."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
         """Raise the message as a `UsageError`."""
         raise UsageError(message)
+
+    def expect_command(self, words: Sequence[str]) -> None:
+        """Raise `UsageError` for a first word that is no command."""
+        word = words[0] if words else ""
+        if not word.startswith("-") and word not in self.commands:
+            what = (
+                f"no command {word!r}{did_you_mean(word, self.commands)}" if word else "a command is expected"
+            )
+            raise UsageError(f"{what} (mcp-conformance --help lists the commands)")
 
     def format_help(self) -> str:
         """Return the help; only a reader of it needs the formats, whose modules load slowly."""
@@ -62,11 +73,8 @@ def parser() -> Parser:
     )
     version = f"mcp-conformance {tool_version()}"
     parser.add_argument("--version", action="version", version=version)
-    names = (
-        "init|run|learn|doctor|list-tools|call|read|prompt|baseline|lock|compare|soak|survey|list|explain"
-        "|replay|new-check"
-    )
-    commands = parser.add_subparsers(metavar=names, required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    parser.commands = commands.choices
     _add_init(commands)
     _add_run(commands)
     _add_learn(commands)

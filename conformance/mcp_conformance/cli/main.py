@@ -67,7 +67,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         cut = words.index("--")
         words, command = words[:cut], words[cut + 1 :]
     try:
-        options, rest = parser().parse_known_args(words)
+        known = parser()
+        known.expect_command(words)
+        options, rest = known.parse_known_args(words)
         module, function = options.action
         action = getattr(import_module(f"mcp_conformance.cli.{module}"), function)
         status: int = action(options, rest, command)

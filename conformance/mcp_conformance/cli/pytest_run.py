@@ -23,6 +23,9 @@ ISOLATED = (
 )
 """Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
 ARGUMENT_ERROR = re.compile(r": error: (.*)")
+OF_CACHE = re.compile(r" --(?:lf|last-failed|ff|failed-first|nf|new-first|sw|stepwise|cache-)")
+CACHED = "it keeps no results of earlier runs, as pytest --conformance does: "
+"""What is said of options of pytest's cache, which `ISOLATED` leaves out."""
 NO_REWRITE_WARNING = (
     *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
 )
@@ -44,8 +47,9 @@ class ShortErrorsPlugin:
             found = ARGUMENT_ERROR.search(str(error))
             if found is None:
                 raise
-            message = found[1].replace("unrecognized arguments", "unknown option, here and in pytest")
-            raise pytest.UsageError(f"{self._name}: {message}") from error
+            message = found[1].replace("unrecognized arguments", f"neither {self._name} nor pytest knows")
+            without = f"{CACHED}{message}" if OF_CACHE.search(message) else message
+            raise pytest.UsageError(f"{self._name}: {without}") from error
 
 
 class MachinePlugin:

@@ -69,12 +69,16 @@ def nearest_configuration(folder: Path) -> Configuration | None:
     """Return the configuration in a folder or its nearest parent that has one.  Raises `BadConfiguration`."""
     for place in (folder, *folder.absolute().parents):
         own = place / CONFIGURATION_FILE
+        tools = _toml(place / PROJECT_FILE).get("tool") if (place / PROJECT_FILE).is_file() else None
+        is_in_project = isinstance(tools, dict) and CONFIGURATION_TABLE in tools
+        if own.is_file() and is_in_project:
+            raise BadConfiguration(
+                f"{own}: {PROJECT_FILE} has [tool.{CONFIGURATION_TABLE}] too: keep one of them"
+            )
         if own.is_file():
             return _configuration(own, _toml(own))
-        if (place / PROJECT_FILE).is_file():
-            tools = _toml(place / PROJECT_FILE).get("tool")
-            if isinstance(tools, dict) and CONFIGURATION_TABLE in tools:
-                return _configuration(place / PROJECT_FILE, tools[CONFIGURATION_TABLE])
+        if tools is not None and is_in_project:
+            return _configuration(place / PROJECT_FILE, tools[CONFIGURATION_TABLE])
     return None
 
 

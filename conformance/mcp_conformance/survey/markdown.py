@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mcp_conformance.outcome import COUNTED
 from mcp_conformance.report.formats.markdown import code
-from mcp_conformance.report.model import Result
+from mcp_conformance.report.model import Result, plural
 from mcp_conformance.requirements.catalogue import families
 from mcp_conformance.survey.notes import Notes
 from mcp_conformance.survey.results import Grade, SurveyResult
@@ -51,7 +51,8 @@ def _totals(results: Sequence[SurveyResult]) -> str:
     counted = Counter(one.grade for one in results)
     grades = ", ".join(f"{counted[grade]} {grade}" for grade in Grade if counted[grade])
     rules = len({rule for one in results for rule in failing(one)})
-    return f"{len(results)} servers: {grades}. {rules} rules are broken by some server."
+    are = "rule is" if rules == 1 else "rules are"
+    return f"{plural(len(results), 'server')}: {grades}. {rules} {are} broken by some server."
 
 
 def _table(results: Iterable[SurveyResult]) -> Iterator[str]:

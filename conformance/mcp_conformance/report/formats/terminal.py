@@ -319,7 +319,7 @@ def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
     counts = report.not_applicable
     if counts and not report.never_opened:
         listed = "; ".join(f"{reason}: {number}" for reason, number in counts.items())
-        why = listed if verbose or not report.results else "-v lists why"
+        why = listed if verbose else "-v lists why"
         yield f"{plural(sum(counts.values()), 'check')} did not apply ({why})"
 
 
