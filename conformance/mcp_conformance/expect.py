@@ -73,10 +73,14 @@ class Evidence(Protocol):
         """The lines on the wire."""
 
 
-def expect(value: Evidence, holds: bool, expected: str) -> None:
-    """Expect that the rule holds for ``value``."""
+def expect(value: Evidence, holds: bool, expected: str, *, got: str = "", fix: str = "") -> None:
+    """Expect that the rule holds for ``value``.
+
+    ``got`` is what was seen of it that matters, if that is not its text; ``fix`` is the remedy if it is not
+    the rule's.
+    """
     if not holds:
-        raise Finding(expected, str(value), value.lines)
+        raise Finding(expected, got or str(value), value.lines, fix=fix)
 
 
 def expect_each(values: Iterable[Value], holds: Callable[[Any], bool], expected: str) -> None:

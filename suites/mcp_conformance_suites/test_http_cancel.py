@@ -13,7 +13,8 @@ from mcp_conformance.verdicts import Finding
 @pytest.mark.requirement("http.cancel.only-own")
 def test_a_closed_connection_cancels_only_its_own_request(server):
     found = closing(server)
-    expect(found.other, found.other.answer is not None, "the answer to the other request with the same id")
+    expected, got = "the answer to the other request with the same id", f"{found.other}, without it"
+    expect(found.other, found.other.answer is not None, expected, got=got)
 
 
 @pytest.mark.requirement("http.listen.graceful")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.expect import expect, require_some, skip
-from mcp_conformance.protocol.jsonrpc import Kind, is_response, kind
+from mcp_conformance.protocol.jsonrpc import Kind, is_response, kind, show
 from mcp_conformance.scenarios.http_gets import is_stream, on_both, standing_streams
 from mcp_conformance.scenarios.http_requests import get, post
 from mcp_conformance.scenarios.http_variants import first_get, session_without_stream
@@ -18,7 +18,8 @@ LISTEN = "subscriptions/listen"
 def test_no_response_comes_on_a_stream_without_a_request(server):
     for reply in standing_streams(server).opened:
         found = [one for one in reply.messages if is_response(one)]
-        expect(reply, not found, "no response, as the stream resumes no request")
+        got = show(found[0]) if found else ""
+        expect(reply, not found, "no response, as the stream resumes no request", got=got)
 
 
 @pytest.mark.requirement("http.get.unrelated")
@@ -26,8 +27,9 @@ def test_messages_of_a_running_request_do_not_come_on_a_get_stream(server):
     streams = standing_streams(server)
     require_some(list(streams.sent), skip="no tool may be called that could report progress")
     for reply in streams.opened:
-        tokens = [progress_token(one) for one in reply.messages]
-        expect(reply, not set(tokens) & set(streams.sent), "no progress of a running request")
+        found = [one for one in reply.messages if progress_token(one) in streams.sent]
+        got = show(found[0]) if found else ""
+        expect(reply, not found, "no progress of a running request", got=got)
 
 
 @pytest.mark.requirement("http.get.two-streams")
@@ -35,7 +37,9 @@ def test_a_message_comes_on_one_stream_only(server):
     streams = standing_streams(server)
     if not is_stream(streams.second):
         skip(f"the server offers no second stream: {streams.second}")
-    expect(streams.second, not on_both(streams), "no message that came on the first stream too")
+    both = on_both(streams)
+    got = show(both[0]) if both else ""
+    expect(streams.second, not both, "no message that came on the first stream too", got=got)
 
 
 @pytest.mark.requirement("http.get.second-get")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.expect import expect, require_some, skip
-from mcp_conformance.protocol.jsonrpc import ABSENT
+from mcp_conformance.protocol.jsonrpc import ABSENT, show
 from mcp_conformance.scenarios.http_isolation import (
     foreign_progress,
     is_of_first_client,
     levels,
+    low_messages,
     meetings,
     streams_of_a_change,
     updates,
@@ -36,7 +37,8 @@ def test_progress_reaches_only_the_client_that_asked_for_it(server):
     found = meetings(server)
     seconds = [found.stream, *(one.both[1] for one in found.rounds)]
     for reply in foreign_progress(seconds):
-        expect(reply, False, "no progress of a request of another client")
+        got = show(next(filter(is_of_first_client, reply.messages)))
+        expect(reply, False, "no progress of a request of another client", got=got)
     firsts = [found.rounds[0].alone[0], *(one.both[0] for one in found.rounds)]
     if not any(is_of_first_client(message) for reply in firsts for message in reply.messages):
         skip("no permitted call reports progress")
@@ -45,14 +47,16 @@ def test_progress_reaches_only_the_client_that_asked_for_it(server):
 @pytest.mark.requirement("http.isolation.log-level")
 def test_the_log_level_of_one_client_is_not_that_of_another(server):
     for reply in levels(server).low:
-        expect(reply, False, "no log messages below the level that this client has set")
+        expected = "no log messages below the level that this client has set"
+        expect(reply, False, expected, got=show(low_messages(reply)[0]))
 
 
 @pytest.mark.requirement("http.isolation.subscriptions")
 def test_updates_reach_only_the_client_that_has_subscribed(server):
     found = streams_of_a_change(server)
     wanted = "no updates of resources that another client has subscribed to"
-    expect(found.other, not updates(found.other), wanted)
+    got = show(updates(found.other)[0]) if updates(found.other) else ""
+    expect(found.other, not updates(found.other), wanted, got=got)
     if not any(map(updates, found.own)):
         skip("no call brought an update to the client that has subscribed")
 

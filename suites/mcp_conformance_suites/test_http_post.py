@@ -42,6 +42,7 @@ ACCEPTED_BY_ALL = (
 )
 CONTENT_TYPES = (f"{JSON}; charset=utf-8", f"{JSON};charset=UTF-8", "Application/JSON")
 LARGE, LARGE_HEADER = 1_000_000, 20_000
+TOO_LARGE_HEADER = "Answer 431 to headers that are too large, and go on serving other requests."
 PADDING = "X-Conformance-Padding"
 SAME_ID = "conformance-same-id"
 
@@ -62,6 +63,7 @@ def test_a_json_answer_is_one_object(server):
     for reply in json_answers(server):
         is_for_us = reply.status < 300 or any(kind(one) is Kind.BATCH for one in reply.messages)
         message, _, _ = decode(reply.body)
+        is_for_us = is_for_us and is_text(reply.body)  # else see http.post.utf8-output
         with judged_in_all(server, *unknown_method(server).lines):
             expect(reply, not is_for_us or isinstance(message, dict), "one JSON object")
 
@@ -80,6 +82,8 @@ def test_responses_are_utf8(server):
 def test_a_body_is_read_as_utf8(server):
     for id in ("caf\N{LATIN SMALL LETTER E WITH ACUTE}", "\N{LINE SEPARATOR}\N{GRINNING FACE}"):
         reply = post_in_utf8(http_session(server), id)
+        if not is_text(reply.body):
+            skip("the answer is not UTF-8: see http.post.utf8-output")
         expect(reply, reply.was_served, f"a result with the id {id!a}")
 
 
@@ -185,7 +189,8 @@ def test_a_wildcard_accepts_all_types(server):
 @pytest.mark.parametrize("value", ACCEPTED_BY_ALL, ids=["order", "weights", "case", "two-lines"])
 def test_the_form_of_accept_does_not_matter(server, value):
     reply = served_with(server, {"Accept": value})
-    expect(reply, reply.was_served, "a result, as both types are listed")
+    shown = value if isinstance(value, str) else " and ".join(value)
+    expect(reply, reply.was_served, f"a result, as both types are listed: {shown}")
 
 
 @pytest.mark.requirement("http.post.same-id")
@@ -242,7 +247,8 @@ def test_a_large_header_is_answered(server):
     if large.status is None and (after := post(session, session.liveness_method)).status is None:
         expected = "an answer to a request after one with a large header"
         raise end_of_server(expected, (large, after), lines_of(session).server)
-    expect(large, large.was_served or large.is_refusal, "a result, or a status such as 431")
+    holds = large.was_served or large.is_refusal
+    expect(large, holds, "a result, or a status such as 431", fix=TOO_LARGE_HEADER)
 
 
 @pytest.mark.requirement("http.post.large")

@@ -6,6 +6,7 @@ import pytest
 
 from mcp_conformance.expect import expect, skip
 from mcp_conformance.protocol.jsonrpc import show
+from mcp_conformance.scenarios.http_gets import is_stream
 from mcp_conformance.scenarios.http_resume import (
     CUT,
     OTHER,
@@ -36,6 +37,12 @@ def test_a_resumed_stream_brings_what_was_missed(server):
     found = resumption(server)
     if found.resumed.status != 200:
         skip(f"streams are not resumed: {found.resumed}")
+    if not is_stream(found.resumed):
+        skip(f"a GET is not answered with an event stream: {found.resumed}")
+    if messages_of(found.resumed, OTHER):
+        skip("another stream is resumed: see http.resume.only-own-stream")
+    if not has_answer(found.resumed, CUT) and has_answer(found.replayed, OTHER):
+        skip("the end of another call is sent again: see http.resume.disconnect-is-not-cancel")
     if is_answered_by_first_event(found.cut):
         skip("the first event with an id is the response, so nothing was missed")
     expect(found.resumed, has_answer(found.resumed, CUT), "the response, which was missed")
@@ -50,7 +57,8 @@ def test_a_cut_connection_does_not_cancel_the_request(server):
         skip("another stream is resumed: see http.resume.only-own-stream")
     if found.resumed.status != 200 or not has_answer(found.replayed, OTHER):
         skip("the server does not send missed responses again, so the end of the call is not seen")
-    expect(found.resumed, has_answer(found.resumed, CUT), "the response to the call, as to the one beside it")
+    expected, got = "the response to the call, as to the one beside it", f"{found.resumed}, without it"
+    expect(found.resumed, has_answer(found.resumed, CUT), expected, got=got)
 
 
 @pytest.mark.requirement("http.resume.only-own-stream")

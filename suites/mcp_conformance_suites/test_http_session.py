@@ -41,7 +41,9 @@ def test_a_session_id_has_only_visible_ascii_characters(server):
         raw = b"".join(
             value for name, value in reply.exchange.headers if name.lower() == SESSION.lower().encode()
         )
-        expect(reply, all(0x21 <= byte <= 0x7E for byte in raw), "a session id of visible ASCII characters")
+        is_plain = all(0x21 <= byte <= 0x7E for byte in raw)
+        got = reply.with_header(SESSION)
+        expect(reply, is_plain, "a session id of visible ASCII characters", got=got)
 
 
 @pytest.mark.requirement("http.session.id-unique")
@@ -73,13 +75,15 @@ def test_the_session_id_does_not_change(server):
     session_with_id(server)
     server.session.drain()
     for reply in strange_ids(server):
-        expect(reply, False, "no session id, or the one assigned at initialization")
+        got = reply.with_header(SESSION)
+        expect(reply, False, "no session id, or the one assigned at initialization", got=got)
 
 
 @pytest.mark.requirement("http.session.id-not-chosen-by-client")
 def test_a_client_cannot_choose_its_session_id(server):
     reply = initialize(session_with_id(server), {SESSION: CHOSEN_ID})
-    expect(reply, CHOSEN_ID not in reply.header(SESSION), "an error, or another session id than the client's")
+    expected, got = "an error, or another session id than the client's", reply.with_header(SESSION)
+    expect(reply, CHOSEN_ID not in reply.header(SESSION), expected, got=got)
 
 
 # Requests with an id, or without
@@ -169,9 +173,9 @@ def test_delete_closes_the_streams_of_the_session(server):
         ended = delete(session, peer.headers)
         if ended.status is None or ended.status >= 300:
             skip(f"the server does not end sessions at DELETE: {ended}")
-        expect(
-            ended, stream.wait(session.scaled_timeout(STREAM_END_SECONDS)), "the end of the session's stream"
-        )
+        is_closed = stream.wait(session.scaled_timeout(STREAM_END_SECONDS))
+        got = f"{ended}, and a stream that stays open"
+        expect(ended, is_closed, "the end of the session's stream", got=got)
 
 
 @pytest.mark.requirement("http.session.delete-other")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.expect import expect, require_some, skip
-from mcp_conformance.protocol.jsonrpc import Kind, decode, id_key, is_message, kind
+from mcp_conformance.protocol.jsonrpc import Kind, decode, id_key, is_message, kind, show
+from mcp_conformance.protocol.text import named
 from mcp_conformance.scenarios.http_requests import http_session, post, without_answer
 from mcp_conformance.scenarios.http_streams import (
     GRACE_SECONDS,
@@ -29,7 +30,8 @@ def test_each_event_with_data_is_a_message(server):
                 parts = (
                     message if isinstance(message, list) and server.revision == "2025-03-26" else [message]
                 )
-                expect(stream.reply, all(map(is_message, parts)), "events whose data is a JSON-RPC message")
+                expected = "events whose data is a JSON-RPC message"
+                expect(stream.reply, all(map(is_message, parts)), expected, got=f"data: {named(event.data)}")
 
 
 @pytest.mark.requirement("http.sse.wellformed")
@@ -37,14 +39,16 @@ def test_the_last_event_is_ended(server):
     for stream in every_stream(server):
         parser = stream.reply.exchange.event_parser
         is_right = parser.is_utf8 and not (stream.is_over and parser.is_unfinished)
-        expect(stream.reply, is_right, "UTF-8, and a blank line after the last event")
+        got = "an event that has no end" if parser.is_utf8 else "bytes that are not UTF-8"
+        expect(stream.reply, is_right, "UTF-8, and a blank line after the last event", got=got)
 
 
 @pytest.mark.requirement("http.sse.event-name")
 def test_events_have_no_name_of_their_own(server):
     for stream in every_stream(server):
-        named = [event.name for _, event in stream.events if event.data and event.name != "message"]
-        expect(stream.reply, not named, "no event field, or event: message")
+        names = [event.name for _, event in stream.events if event.data and event.name != "message"]
+        got = f"event: {named(''.join(names[:1]))}"
+        expect(stream.reply, not names, "no event field, or event: message", got=got)
 
 
 @pytest.mark.requirement("http.sse.response-comes")
@@ -59,15 +63,18 @@ def test_a_stream_has_the_response(server):
 @pytest.mark.requirement("http.sse.not-closed-early")
 def test_a_stream_is_not_closed_before_the_response(server):
     for stream in ended_streams(server):
-        expect(stream.reply, stream.answered_at is not None, "the response before the stream is closed")
+        expected, got = "the response before the stream is closed", "a stream that ends without it"
+        expect(stream.reply, stream.answered_at is not None, expected, got=got)
 
 
 @pytest.mark.requirement("http.sse.response-is-last")
 def test_a_stream_ends_with_the_response(server):
     grace = server.session.scaled_timeout(GRACE_SECONDS)
     for stream in answered_streams(server):
-        expect(stream.reply, not stream.after_answer, "no message after the response")
-        expect(stream.reply, stream.ends_after_answer(grace), "the end of the stream after the response")
+        got = f"after it {show(stream.after_answer[0])}" if stream.after_answer else ""
+        expect(stream.reply, not stream.after_answer, "no message after the response", got=got)
+        expected, got = "the end of the stream after the response", "a stream that stays open"
+        expect(stream.reply, stream.ends_after_answer(grace), expected, got=got)
 
 
 @pytest.mark.requirement("http.sse.related")
@@ -80,14 +87,16 @@ def test_messages_before_the_response_belong_to_the_request(server):
         for _, message in stream.messages:
             is_other = is_progress_of_another(message, stream)
             is_change = is_modern and is_for_subscribers(message)
-            expect(stream.reply, not (is_other or is_change), "messages that belong to this request")
+            expected = f"messages that belong to this request ({stream.method})"
+            expect(stream.reply, not (is_other or is_change), expected, got=show(message))
 
 
 @pytest.mark.requirement("http.sse.no-requests-modern")
 def test_no_stream_has_a_request(server):
     for stream in streams(server):
         asked = [one for _, one in stream.messages if kind(one) is Kind.REQUEST]
-        expect(stream.reply, not asked, "no request of the server, as input_required results have them")
+        expected = "no request of the server, as input_required results have them"
+        expect(stream.reply, not asked, expected, got=show(asked[0]) if asked else "")
 
 
 @pytest.mark.requirement("http.sse.priming-event")
@@ -98,7 +107,8 @@ def test_a_stream_begins_with_an_id_and_no_data(server):
     for stream in require_some(numbered, skip="the events have no ids, which the server may leave out"):
         _, first = stream.events[0]
         is_priming = bool(first.id) and not first.data
-        expect(stream.reply, is_priming, "an event with an id and empty data first")
+        got = f"an event with the id {named(first.id or '')!r} and the data {named(first.data)!r} first"
+        expect(stream.reply, is_priming, "an event with an id and empty data first", got=got)
 
 
 @pytest.mark.requirement("http.sse.retry-before-close")
@@ -106,7 +116,8 @@ def test_a_client_that_has_to_come_back_learns_when(server):
     cut = [one for one in ended_streams(server) if one.has_ids and one.answered_at is None]
     for stream in require_some(cut, skip="no stream is closed before its response"):
         has_retry = any(event.retry is not None for _, event in stream.events)
-        expect(stream.reply, has_retry, "an event with retry before the connection is closed")
+        expected, got = "an event with retry before the connection is closed", "no such event"
+        expect(stream.reply, has_retry, expected, got=got)
 
 
 @pytest.mark.requirement("http.sse.accel-buffering")
@@ -115,7 +126,8 @@ def test_proxies_do_not_buffer_a_stream(server):
         skip("a proxy may have taken the header away, as nginx does")
     for stream in streams(server):
         values = [value.lower() for value in stream.reply.header("X-Accel-Buffering")]
-        expect(stream.reply, values == ["no"], "the header X-Accel-Buffering: no")
+        got = stream.reply.with_header("X-Accel-Buffering")
+        expect(stream.reply, values == ["no"], "the header X-Accel-Buffering: no", got=got)
 
 
 @pytest.mark.requirement("http.sse.no-cache")
@@ -123,7 +135,8 @@ def test_no_cache_keeps_a_stream(server):
     for stream in streams(server):
         values = ",".join(stream.reply.header("Cache-Control")).lower()
         is_kept_out = "no-cache" in values or "no-store" in values
-        expect(stream.reply, is_kept_out, "Cache-Control with no-cache or no-store")
+        got = stream.reply.with_header("Cache-Control")
+        expect(stream.reply, is_kept_out, "Cache-Control with no-cache or no-store", got=got)
 
 
 @pytest.mark.requirement("http.sse.no-resume-modern")

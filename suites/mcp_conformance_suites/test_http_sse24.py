@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.expect import expect, require_some
+from mcp_conformance.protocol.text import named
 from mcp_conformance.scenarios.http_sse24 import NAMES, two_conversations
 from mcp_conformance.verdicts import Finding
 
@@ -14,14 +15,17 @@ NO_ADDRESS = "no stream names an address for messages at the server's origin"
 @pytest.mark.requirement("http.sse24.endpoint-event")
 def test_the_first_event_names_the_address_for_messages(server):
     for client in two_conversations(server):
-        expect(client.reply, client.endpoint is not None, "first the event endpoint, with a URI for messages")
+        expected = "first the event endpoint, with a URI for messages"
+        got = f"{client.reply}, which begins with {named(client.reply.body.decode(errors='replace'))!r}"
+        expect(client.reply, client.endpoint is not None, expected, got=got)
 
 
 @pytest.mark.requirement("http.sse24.same-origin")
 def test_the_address_for_messages_is_at_the_same_origin(server):
-    named = [one for one in two_conversations(server) if one.endpoint is not None]
-    for client in require_some(named, skip="no stream names an address for messages"):
-        expect(client.reply, client.is_here, f"an address at {client.server.endpoint.origin}")
+    known = [one for one in two_conversations(server) if one.endpoint is not None]
+    for client in require_some(known, skip="no stream names an address for messages"):
+        expected, got = f"an address at {client.server.endpoint.origin}", named(str(client.uri))
+        expect(client.reply, client.is_here, expected, got=got)
 
 
 @pytest.mark.requirement("http.sse24.post")
@@ -44,7 +48,8 @@ def test_each_stream_gets_its_own_answers(server):
         raise Finding("another address for each stream", f"{clients[0].uri} for two streams", lines)
     for name, client in zip(NAMES, two_conversations(server), strict=True):
         foreign = [id for id in client.answers if not id.startswith(name)]
-        expect(client.reply, not foreign, f"no answers to another client's requests, not {foreign[:1]}")
+        got = f"the answer to {named(str(foreign[0]))}" if foreign else ""
+        expect(client.reply, not foreign, "no answers to another client's requests", got=got)
 
 
 def speaking(server):

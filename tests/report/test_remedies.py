@@ -1,5 +1,7 @@
 """The remedy of a finding is for what was seen; without one it is the rule's."""
 
+from dataclasses import replace
+
 import pytest
 
 from mcp_conformance import remedies
@@ -10,11 +12,14 @@ from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.catalogue import all_requirements
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.verdicts import ANSWERED, Blocked, Finding, remedy_of
+from mcp_conformance_fixtures.http_mutants import started
 from mcp_conformance_fixtures.mutants import all_mutants
-from support.bench import run_checks, settings_in_memory
+from support.bench import run_checks, settings_in_memory, settings_on_process
+from support.http_in_thread import served
 from support.in_memory import mutated
+from support.nightly import nightly
 
-NOW = "2025-11-25"
+NOW, NOW_MODERN = "2025-11-25", "2026-07-28"
 
 
 def fix_of(verdict, rule="jsonrpc.response-id-echo", sdk=""):
@@ -91,6 +96,23 @@ def test_what_a_check_saw_has_its_own_remedy(name, rule, fix, tmp_path):
     settings = settings_in_memory(mutated(one.mutate), examples=50, transcripts=tmp_path)
     found = run_checks(settings, NOW, lambda check: rule in check.ids, is_whole=False).verdicts
     assert {verdict.error.fix for verdict in found if verdict.row.id == rule} == {fix}
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "begins"),
+    [
+        ("an_invalid_token_gets_403", "http.auth.invalid-token", "Answer 401, with error"),
+        pytest.param(
+            "wrong_method_header_gets_422", "http.headers.method-mismatch", "Keep the refusal", marks=nightly
+        ),
+    ],
+)
+def test_a_refusal_of_another_kind_over_http_has_its_own_remedy(name, rule, begins, tmp_path):
+    with served(started(name)) as http, settings_on_process((), tmp_path, timeout=5.0) as chosen:
+        settings = replace(chosen, command=(http.url,), http=http)
+        found = run_checks(settings, NOW_MODERN, lambda check: rule in check.ids, is_whole=False).verdicts
+    fixes = {verdict.error.fix for verdict in found if verdict.row.id == rule}
+    assert [fix.startswith(begins) for fix in fixes] == [True]
 
 
 @pytest.mark.parametrize(("sdk", "named"), [("TypeScript", "McpServer"), ("Python", "MCPServer")])

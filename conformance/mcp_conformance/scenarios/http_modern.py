@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
-from mcp_conformance.expect import skip
+from mcp_conformance.expect import expect, skip
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import ABSENT, encode
 from mcp_conformance.protocol.methods import envelope
@@ -34,6 +34,11 @@ from mcp_conformance.target.sessions import CALLS
 from mcp_conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID
 from mcp_conformance.verdicts import Skipped
 
+METHOD = "Mcp-Method"
+OTHER_REFUSAL = (
+    f"Keep the refusal, and give it the status 400 and the code {HEADER_MISMATCH} (HeaderMismatch): clients "
+    "go by both."
+)
 MAX_CALLED = 5
 """How many tools are called at most to find one whose call can be repeated."""
 OLDEST = "2025-03-26"
@@ -159,6 +164,28 @@ def serves_clients_without_version_header(server: Server) -> bool:
 def is_mismatch(reply: HttpReply, *others: int) -> bool:
     """Return whether a response has the status 400 and HeaderMismatch, or another error that is right."""
     return reply.status == 400 and reply.code in (HEADER_MISMATCH, *others)
+
+
+@scenario
+def wrong_method_header(server: Server) -> HttpReply:
+    """Return the response to a request whose header names another method."""
+    method = plain_method(server)
+    other = "prompts/list" if method == "tools/list" else "tools/list"
+    return post(http_session(server), method, headers={METHOD: other})
+
+
+def expect_mismatch(server: Server, reply: HttpReply, *others: int, why: str = "") -> None:
+    """Expect the status 400 and HeaderMismatch, or another error that is right, and say ``why``.
+
+    Skip the check if a wrong Mcp-Method is refused in the same other way, which has a finding of its own.
+    """
+    wrong = wrong_method_header(server)
+    is_same = (reply.status, reply.code) == (wrong.status, wrong.code) and not wrong.was_served
+    if is_same and reply is not wrong and not is_mismatch(wrong):
+        skip("wrong headers are refused in another way: see http.headers.method-mismatch")
+    codes = ", or ".join(map(str, (HEADER_MISMATCH, *others)))
+    expected = f"the status 400 and error {codes}{why}"
+    expect(reply, is_mismatch(reply, *others), expected, fix="" if reply.was_served else OTHER_REFUSAL)
 
 
 def error_data(reply: HttpReply) -> Any:

@@ -12,7 +12,7 @@ from mcp_conformance.client.session import NO_PARAMS, Session
 from mcp_conformance.expect import expect, require_some, skip
 from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, decode, encode, id_key, is_response, kind
-from mcp_conformance.protocol.text import shorten
+from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
@@ -28,7 +28,7 @@ RAW = "unusual HTTP requests"
 """The name of the shared session beside which unusual requests are sent."""
 RESPONSE_SECONDS = 5.0
 """How long a response may take; more if the server is slow."""
-SHOWN_BODY = 400
+SHOWN_BODY, SHOWN_IN_SENTENCE = 400, 80
 
 HeaderValue = str | bytes | None | Sequence[str | bytes]
 """The value of a header; None leaves the header out, a list sends it several times."""
@@ -59,6 +59,12 @@ class HttpReply:
     def header(self, name: str) -> list[str]:
         """Return the values of a header, in any case of its name."""
         return self.exchange.header(name)
+
+    def with_header(self, *names: str) -> str:
+        """Return the status with these headers, as a finding shows them."""
+        shown = [f"{name}: {named(', '.join(self.header(name)), SHOWN_IN_SENTENCE)}" for name in names]
+        what = f"with {' and '.join(shown)}" if any(map(self.header, names)) else f"without {names[0]}"
+        return f"HTTP {self.status} {what}"
 
     @property
     def is_accepted(self) -> bool:
@@ -134,14 +140,13 @@ class HttpReply:
     def __str__(self) -> str:
         if self.status is None:
             return self.exchange.failure or "no response"
-        what = f"HTTP {self.status}"
-        if self.result is not ABSENT:
-            return f"{what} with a result"
-        if self.code is not ABSENT:
-            return f"{what} with error {self.code}"
-        return (
-            f"{what} with {self.media_type or 'no content type'}" if self.body else f"{what} without a body"
-        )
+        what, kind = f"HTTP {self.status}", self.media_type or "no content type"
+        if self.result is ABSENT and self.code is ABSENT:
+            text = named(self.body.decode("utf-8", "backslashreplace").strip(), SHOWN_IN_SENTENCE)
+            begins = "" if kind == EVENT_STREAM else f": {text}"
+            return f"{what} with {kind}{begins}" if self.body else f"{what} without a body"
+        said = "a result" if self.code is ABSENT else f"error {self.code}"
+        return f"{what} with {said}" + ("" if kind in (JSON[1].decode(), EVENT_STREAM) else f" as {kind}")
 
 
 def _text(body: bytes) -> str:
