@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
+import mcp_conformance_fixtures
 from mcp_conformance.client.session import Session
 from mcp_conformance.sandbox.landlock import SIGNAL_ABI
-from mcp_conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, NAMESPACES, NONE
+from mcp_conformance.sandbox.sandbox import BUBBLEWRAP, DOCKER, LANDLOCK, NAMESPACES, NONE
 from mcp_conformance.sandbox.system_calls import ARCHITECTURES
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.throwaway import throwaway_folder
@@ -25,9 +26,13 @@ from support import HANDSHAKE
 from support.sandboxes import require_sandbox
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "hostile.md"
-KINDS = (NONE, LANDLOCK, BUBBLEWRAP, NAMESPACES)
+KINDS = (NONE, LANDLOCK, BUBBLEWRAP, NAMESPACES, DOCKER)
+IMAGE = os.environ.get("ESCAPES_IMAGE", "")
+"""An image of Docker that has Python; without it, nothing runs in a container."""
 ROW = re.compile(r"^\| ([^|]+)" + r" \| (yes|no)" * len(KINDS) + r" \|$", re.MULTILINE)
-SERVER = (sys.executable, "-m", "mcp_conformance_fixtures.hostile.escapes")
+SERVER = ("-m", "mcp_conformance_fixtures.hostile.escapes")
+FIXTURES = Path(mcp_conformance_fixtures.__file__).parents[1]
+SHADOW = Path("/etc/shadow")
 OF_ROOT = ("rules", "shadow")
 """The deeds that nobody but root can do, sandbox or not."""
 FILES = ("secret", "changed", "deleted", "modes", "dates", "labels")
@@ -45,7 +50,9 @@ pytestmark = [
 @pytest.fixture(params=KINDS)
 def sandbox(request):
     """Return each sandbox; skip the test for one that does not work here in full."""
-    found = require_sandbox(request.param)
+    if request.param == DOCKER and not IMAGE:
+        pytest.skip("no image of Docker is named (ESCAPES_IMAGE)")
+    found = require_sandbox(request.param if request.param != DOCKER else f"{DOCKER}:{IMAGE}")
     if found is not None and found.kind == LANDLOCK and found.abi < SIGNAL_ABI:
         pytest.skip("this Landlock does not hold signals")
     return found
@@ -91,6 +98,7 @@ def escaped(sandbox, folder):
             "ESCAPES_MEMORY": str(memory.id),
             "ESCAPES_QUEUE": f"/{name}",
             "ESCAPES_KEY": name,
+            "ESCAPES_SHADOW": str(SHADOW.stat().st_ino) if SHADOW.exists() else "0",
         }
         claimed = call(sandbox, env)
         met, _, _ = select.select([tcp, udp, unix], [], [], 0)
@@ -125,8 +133,11 @@ def escaped(sandbox, folder):
 
 def call(sandbox, env):
     """Call the tool that escapes; return the deeds that the server says it could do."""
+    is_elsewhere = sandbox is not None and sandbox.kind == DOCKER
+    command = ("python3" if is_elsewhere else sys.executable, *SERVER)
+    env |= {"PYTHONPATH": str(FIXTURES)} if is_elsewhere else {}
     with throwaway_folder() as throwaway:
-        process = Settings(SERVER, env=env, throwaway=throwaway, sandbox=sandbox).start()
+        process = Settings(command, env=env, throwaway=throwaway, sandbox=sandbox).start()
         session = Session(process, revision=HANDSHAKE, timeout=60)
         try:
             session.open(60)

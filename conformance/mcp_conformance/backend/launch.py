@@ -14,7 +14,7 @@ from contextlib import ExitStack
 
 from mcp_conformance.backend.place import MAX_WAITING, Place
 from mcp_conformance.sandbox import limits, mounts, namespaces, network
-from mcp_conformance.sandbox.launch import NOT_STARTED, become_program
+from mcp_conformance.sandbox.other_user import NOT_STARTED, become_program
 from mcp_conformance.sandbox.policy import TRY
 
 assert sys.platform == "linux"

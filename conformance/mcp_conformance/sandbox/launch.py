@@ -1,36 +1,29 @@
 """A program that confines itself, then becomes the server: a fork of a process with threads cannot do that.
 
-Its arguments are a policy in JSON, or ``--limits`` for nothing but limits, and the server's command; with
-``--try`` and a folder that may be written it reports what works here.
+Its arguments are a policy in JSON and the server's command.  With ``--limits`` there are nothing but limits,
+and with ``--shown`` and a policy the files are besides another user's, for the sandbox that the command
+makes.  With ``--try`` and a folder that may be written it reports what works here.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NoReturn
 
 from mcp_conformance.sandbox import landlock, limits, namespaces, network, system_calls
-from mcp_conformance.sandbox.policy import LIMITS, TRY, Policy
+from mcp_conformance.sandbox.kernel import unshare
+from mcp_conformance.sandbox.other_user import NOT_STARTED, become_program
+from mcp_conformance.sandbox.policy import LIMITS, OTHER_USER, SHOWN, TRY, Policy
 from mcp_conformance.sandbox.processes import run_inside
 from mcp_conformance.sandbox.view import View
 
 assert sys.platform == "linux"
 
-NOT_STARTED = 127
-"""The exit status of a program that could not be started, as a shell has it."""
 INSIDE = namespaces.MOUNTS | namespaces.PROCESSES | namespaces.IPC
-OTHER_USER = 0x7F00_0000
-"""The user that a server of root is outside, of which no file is: the same for all, as root has no others.
-
-Not measured: such a number is beyond those that systems give.
-"""
-RESTORED = ("SIGPIPE", "SIGXFSZ")
-"""The signals that Python ignores, and a program that it becomes would ignore too."""
 
 
 def main(words: Sequence[str]) -> None:
@@ -48,7 +41,9 @@ def main(words: Sequence[str]) -> None:
     how, command = words[0], list(words[1:])
     try:
         limits.restrict()
-        if how != LIMITS:
+        if how == SHOWN:
+            _show(Policy.from_json(command.pop(0)))
+        elif how != LIMITS:
             confine(Policy.from_json(how), command)
         become_program(command)
     except OSError as error:
@@ -93,17 +88,18 @@ def _enter(policy: Policy) -> View:
     return seen
 
 
+def _show(policy: Policy) -> None:
+    """Show the files of a policy at their paths as another user's, to what root starts.  Raises `OSError`."""
+    with namespaces.owned_by(OTHER_USER) as users:
+        seen = View(policy, users)
+    unshare(namespaces.MOUNTS)
+    seen.stay()
+
+
 def _prepare(seen: View) -> None:
     """Prepare the namespaces, in their first process.  Raises `OSError`."""
     namespaces.forbid_more()
     seen.enter()
-
-
-def become_program(command: list[str]) -> NoReturn:
-    """Become a program, with the signals that any other one has.  Raises `OSError`."""
-    for name in RESTORED:
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
-    os.execvp(command[0], command)  # noqa: S606
 
 
 # What works here ---------------------------------------------------------------------------------

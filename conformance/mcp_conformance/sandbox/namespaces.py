@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mcp_conformance.sandbox.kernel import PR_SET_DUMPABLE, prctl, unshare
+from mcp_conformance.sandbox.other_user import become_user
 
 assert sys.platform == "linux"
 
@@ -37,9 +38,7 @@ def enter(kinds: int, *, shown: int | None = None) -> None:
 
 def become_other(user: int) -> None:
     """Let root become another user and group, for good.  Raises `OSError`."""
-    os.setgroups(())
-    os.setresgid(user, user, user)
-    os.setresuid(user, user, user)
+    become_user(user)
     # The system takes a process that changes its user for one that must not be looked at.
     prctl(PR_SET_DUMPABLE, 1)
 

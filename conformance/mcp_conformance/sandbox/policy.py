@@ -21,8 +21,15 @@ MAX_MORE_TASKS = 1000
 """How many processes and threads may be added to those of the user; root has no such limit."""
 ANY_HOST = "*"
 """What stands for all hosts of the network."""
-TRY, LIMITS = "--try", "--limits"
-"""What `launch` takes in place of a policy: to write what works here, and to limit resources alone."""
+TRY, LIMITS, SHOWN = "--try", "--limits", "--shown"
+"""What `launch` takes in place of a policy: to write what works here, to limit resources alone, and to show
+the files as another user's besides.
+"""
+OTHER_USER = 0x7F00_0000
+"""The user that a server of root is outside, of which no file is: the same for all, as root has no others.
+
+Not measured: such a number is beyond those that systems give.
+"""
 
 
 class Unavailable(Exception):  # noqa: N818  (a fact about this machine, in one line)

@@ -18,7 +18,7 @@ from typing import TypedDict
 from mcp_conformance.sandbox import bubblewrap, docker, landlock
 from mcp_conformance.sandbox.confined import Confined, Start
 from mcp_conformance.sandbox.lifeline import Lifeline
-from mcp_conformance.sandbox.policy import ANY_HOST, LIMITS, SYSTEM, Policy, Unavailable
+from mcp_conformance.sandbox.policy import ANY_HOST, LIMITS, SHOWN, SYSTEM, Policy, Unavailable
 from mcp_conformance.sandbox.programs import launched, tried
 from mcp_conformance.sandbox.refusals import Refusal, refusal_in
 from mcp_conformance.sandbox.runtime_paths import named_paths, runtime_paths
@@ -57,6 +57,8 @@ class Sandbox:
         is_container = self.kind == DOCKER
         needed = named_paths((*start.command[1:], *start.own.values()))
         needed += [] if is_container else runtime_paths(start.command, start.env)
+        if self.kind == BUBBLEWRAP and self.is_other:
+            needed += [*runtime_paths(bubblewrap.BECOME, start.env), bubblewrap.BECOME[-1]]
         # Systems keep it where servers may not read, as in /run.
         needed += [str(Path(RESOLVERS).resolve())] if self.network and not is_container else []
         write = (*([start.folder] if start.folder is not None else []), *self.write)
@@ -172,14 +174,19 @@ def _by_launch(start: Start, policy: Policy) -> Confined:
 def _by_bubblewrap(start: Start, policy: Policy) -> Confined:
     """Return the command that starts Bubblewrap, which reads the filter of system calls from a file."""
     assert sys.platform == "linux"
-    program = of_namespaces()
-    if not program:
-        return Confined(launched(LAUNCH, LIMITS, *bubblewrap.wrapped(start.words, policy)), start.env)
-    given = os.memfd_create("filter")
-    os.write(given, program)
-    os.lseek(given, 0, os.SEEK_SET)
-    words = launched(LAUNCH, LIMITS, *bubblewrap.wrapped(start.words, policy, given))
-    return Confined(words, start.env, files=(given,), close=lambda: os.close(given))
+    program, given = of_namespaces(), -1
+    if program:
+        given = os.memfd_create("filter")
+        os.write(given, program)
+        os.lseek(given, 0, os.SEEK_SET)
+
+    def close() -> None:
+        if program:
+            os.close(given)
+
+    how = (SHOWN, policy.to_json()) if policy.is_other else (LIMITS,)
+    words = launched(LAUNCH, *how, *bubblewrap.wrapped(start.words, policy, start.cwd, given))
+    return Confined(words, start.env, files=(given,) if program else (), close=close)
 
 
 # The choice --------------------------------------------------------------------------------------
@@ -254,8 +261,7 @@ def _namespaces(choice: Choice) -> Sandbox:
     works = _tried()
     if reason := works["inside"]:
         raise Unavailable(f"namespaces: this system refuses them, or their maximum is reached ({reason})")
-    is_other = is_root() and not works["other"]
-    return choice.of_kind(NAMESPACES, abi=works["abi"], can_be_apart=True, is_other=is_other)
+    return choice.of_kind(NAMESPACES, abi=works["abi"], can_be_apart=True, is_other=_is_other())
 
 
 def is_root() -> bool:
@@ -263,12 +269,17 @@ def is_root() -> bool:
     return sys.platform == "linux" and os.getuid() == 0
 
 
+def _is_other() -> bool:
+    """Return whether a server of root can be another user outside."""
+    return is_root() and not _tried()["other"]
+
+
 def _bubblewrap(choice: Choice) -> Sandbox:
     if choice.listens and not choice.hosts:
         raise Unavailable("bubblewrap: a server over HTTP cannot be reached in it without --allow-net")
     if reason := bubblewrap.why_not():
         raise Unavailable(f"bubblewrap: {reason}")
-    return choice.of_kind(BUBBLEWRAP)
+    return choice.of_kind(BUBBLEWRAP, is_other=_is_other())
 
 
 def _landlock(choice: Choice) -> Sandbox:

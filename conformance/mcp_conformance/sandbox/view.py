@@ -52,6 +52,16 @@ class View:
                 whose = -1 if path in (*KEPT, *DEVICES) else users
                 self._trees.append((path, os.path.isdir(path), _tree(path, attributes, whose)))  # noqa: PTH112
 
+    def stay(self) -> None:
+        """Show the files at their own paths, beside all others in this namespace of mounts.
+
+        Raises `OSError`.
+        """
+        mounts.keep_to_oneself()
+        for path, _, tree in self._trees:
+            mounts.attach(tree, path)
+            os.close(tree)
+
     def enter(self) -> None:
         """Change the root of this namespace of mounts.  Raises `OSError`.
 
