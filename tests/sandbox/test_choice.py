@@ -9,7 +9,10 @@ from mcp_conformance.sandbox import bubblewrap
 from mcp_conformance.sandbox import sandbox as module
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.refusals import refusal_in
-from mcp_conformance.sandbox.sandbox import Choice, Sandbox
+from mcp_conformance.sandbox.sandbox import UNCONFINED_ROOT, Choice, Sandbox
+from mcp_conformance.target import settings as target
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.http.server import HttpServer
 from support import REFERENCE, run_suite
 from support.mutant_runs import SEEN_BY_PACKETS
 from support.nightly import nightly
@@ -124,6 +127,21 @@ def test_the_report_says_what_is_left_open(monkeypatch, found, listens, left):
 def test_the_report_says_that_a_server_is_root(monkeypatch, found, is_said):
     monkeypatch.setattr(module, "is_root", lambda: True)
     assert ("the server runs as root" in found.describe(listens=False)) is is_said
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_root", "said"),
+    [
+        (Settings(("server",)), True, UNCONFINED_ROOT),
+        (Settings(("server",)), False, ""),
+        (Settings(("https://server",), http=HttpServer(url="https://server")), True, ""),
+        (Settings(("server",), sandbox=Sandbox("bubblewrap", is_other=True)), True, "sandbox: bubblewrap"),
+    ],
+)
+def test_the_report_of_root_says_that_nothing_confines_the_server(monkeypatch, settings, is_root, said):
+    for place in (module, target):
+        monkeypatch.setattr(place, "is_root", lambda: is_root)
+    assert "".join(settings.confinement) == said
 
 
 @pytest.mark.parametrize(

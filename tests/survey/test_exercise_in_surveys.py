@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_conformance.outcome import Outcome
+from mcp_conformance.project.env_file import read_env_file
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.survey import examine as examining
@@ -80,6 +81,26 @@ def test_the_second_run_has_the_same_empty_folder_and_what_the_first_learned(mon
     assert first == second
     assert not nothing
     assert [one.name for one in known] == ["a.json"]
+
+
+def test_no_variable_of_a_target_is_in_a_command(monkeypatch, tmp_path):
+    """Other users see the words of a command."""
+    (tmp_path / "env").write_text("IN_FILE=first\nOF_ALL=first\n")
+    commands, given = [], []
+
+    def run(program, *_):
+        commands.append(program)
+        given.append(read_env_file(Path(program[program.index("--env-file") + 1])))
+        return SimpleNamespace(status=4, cpu_seconds=0.0, output="")
+
+    monkeypatch.setattr(examining, "run", run)
+    target = Target("notes", command=("notes",), env={"A_KEY": "of\ntwo lines"}, options=("--env=B_KEY=b=c",))
+    options = ("--env", "OF_ALL=last", "--env", "PATH", "--timeout", "5", "--env-file", str(tmp_path / "env"))
+    examine(target, Installation("", ""), Examination(options, 60.0, "none"))
+    assert given == [{"IN_FILE": "first", "OF_ALL": "last", "A_KEY": "of\ntwo lines", "B_KEY": "b=c"}]
+    (words,) = commands
+    assert not [word for word in words if any(text in word for text in ("lines", "b=c", "last", "first"))]
+    assert [words[words.index("--env") :][:4]] == [["--env", "PATH", "--timeout", "5"]]
 
 
 def test_a_result_of_an_earlier_version_has_none():

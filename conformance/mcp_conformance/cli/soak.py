@@ -104,13 +104,15 @@ class SoakRun:
         finally:
             server.close()
         redact = subject.settings.redaction
-        _print(redact(list(_not_called(soak))))
+        confinement = subject.settings.confinement
+        _print((*confinement, *redact(list(_not_called(soak)))))
         drift = redact(soak.drift)
         _print(drift)
         exercise = exercised_tools(subject, server.tool_calls.exercise, {}, is_whole=True)
         facts = RunFacts(started, progress.seconds, "interrupted" if stopped else "", exercise=exercise)
         results = [*self._results, *_passed(soak, self._results)]
-        report = build_report(subject, results, facts, self._options.given, (*_left_out(soak), *drift))
+        notices = (*confinement, *_left_out(soak), *drift)
+        report = build_report(subject, results, facts, self._options.given, notices)
         _print([f"verdict: {report.verdict}"])
         written = [write_file(path, format_of(path).render(report)) for path in self._options.reports]
         _print([one.text for one in written])

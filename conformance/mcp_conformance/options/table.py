@@ -188,7 +188,11 @@ OPTIONS = (
         judges=False,
     ),
     Option(
-        *("env-file", "FILE", "a file with lines NAME=VALUE: environment variables for the server"),
+        *(
+            "env-file",
+            "FILE",
+            "a file of NAME=VALUE lines, or a JSON object, with variables for the server",
+        ),
         commands=COMMANDS,
         default="none",
         reader=readers.variables_in_file,

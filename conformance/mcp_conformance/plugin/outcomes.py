@@ -476,8 +476,7 @@ def notices(config: pytest.Config) -> list[str]:
     dropped = counts.numbers["dropped", ""]
     lines = list(limit_lines(state.subject, state.results, counts.exercise, dropped))
     settings = state.subject.settings
-    if settings.sandbox is not None:
-        lines.insert(0, f"sandbox: {settings.sandbox.describe(listens=settings.http is not None)}")
+    lines[:0] = settings.confinement
     if settings.backend is not None:
         lines[:0] = [f"backend: {settings.backend.describe()}", *host_lines(asked_hosts(counts.hosts))]
     if outlived := counts.outlived:

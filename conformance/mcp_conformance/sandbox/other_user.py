@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from typing import NoReturn
 
 assert sys.platform == "linux"
@@ -27,14 +26,14 @@ def become_user(user: int) -> None:
     os.setresuid(user, user, user)
 
 
-def become_program(command: Sequence[str]) -> NoReturn:
+def become_program(command: list[str]) -> NoReturn:
     """Become a program, with the signals that any other one has.  Raises `OSError`."""
     for name in RESTORED:
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     os.execvp(command[0], command)  # noqa: S606
 
 
-def main(user: int, folder: str, command: Sequence[str]) -> NoReturn:
+def main(user: int, folder: str, command: list[str]) -> NoReturn:
     """Become the server, as another user in a folder."""
     try:
         become_user(user)

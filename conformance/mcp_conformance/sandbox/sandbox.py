@@ -31,6 +31,8 @@ KINDS = (AUTO, NAMESPACES, BUBBLEWRAP, LANDLOCK, f"{DOCKER}:IMAGE", NONE)
 LAUNCH = "mcp_conformance.sandbox.launch"
 RESOLVERS = "/etc/resolv.conf"
 ROOT = "the server runs as root: run this tool as another user"
+UNCONFINED_ROOT = "root: the server could change this whole machine: be another user, or use --sandbox auto"
+"""What a report says of a server that root runs without a sandbox."""
 
 
 @dataclass(frozen=True)
@@ -266,7 +268,7 @@ def _namespaces(choice: Choice) -> Sandbox:
 
 def is_root() -> bool:
     """Return whether root runs this, who may do all on this machine."""
-    return sys.platform == "linux" and os.getuid() == 0
+    return sys.platform != "win32" and os.getuid() == 0
 
 
 def _is_other() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mcp_conformance.outcome import COUNTED, Outcome
+from mcp_conformance.project.env_file import BadEnvFile, read_env_file
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.report.exit_status import FAILED, MACHINE, NOT_STARTED, NOTHING_TESTED, PASSED
@@ -30,6 +32,7 @@ from mcp_conformance.transport.machine import machine_fault
 from mcp_conformance.transport.throwaway import scratch_folder
 
 JUDGED = (PASSED, FAILED)
+ENV, ENV_FILE = "--env", "--env-file"
 DUMMY = "dummy"
 MAX_DIAGNOSIS, MAX_FAULT = 4_000, 400
 SETUP_SECONDS = 60.0
@@ -114,11 +117,15 @@ class _Place:
         for step in self._target.setup:
             subprocess.run(_filled(step, places), shell=True, check=True, timeout=SETUP_SECONDS)  # noqa: S602
         written = ("--allow-write", str(work)) if self._confined else ()
-        own_options = [_filled(word, places) for word in self._target.options]
-        words = [*OPTIONS, *self._confined, *written, *how.options, *own_options, *more]
+        options, given = _without_variables((*how.options, *self._target.options))
+        words = [*OPTIONS, *self._confined, *written, *(_filled(word, places) for word in options), *more]
         words += ["--cwd", str(work), "--report", str(report)]
-        for name, text in _variables(self._target).items():
-            words += ["--env", f"{name}={_filled(text, places)}"]
+        variables = {name: _filled(text, places) for name, text in (given | _variables(self._target)).items()}
+        if variables:
+            # Other users see the words of a command, and a variable of this name may be one of Python's.
+            env = own / "env.json"
+            env.write_text(json.dumps(variables), encoding="utf-8")
+            words += [ENV_FILE, str(env)]
         command = [_filled(word, places) for word in self._command]
         program = [sys.executable, "-P", "-m", "mcp_conformance", "run", *words, "--", *command]
         ended = run(program, own, surroundings(), how.seconds)
@@ -141,6 +148,28 @@ def _variables(target: Target) -> Mapping[str, str]:
     return {**dict.fromkeys(target.secrets, DUMMY), **target.env}
 
 
+def _without_variables(options: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return options for ``run`` without ``--env NAME=VALUE`` and ``--env-file``, and their variables.
+
+    Raises `BadEnvFile`.
+    """
+    rest: list[str] = []
+    in_files: dict[str, str] = {}
+    found: dict[str, str] = {}
+    words = iter(options)
+    for word in words:
+        option, has_value, text = word.partition("=")
+        given = text if has_value else next(words, "") if option in (ENV, ENV_FILE) else ""
+        name, is_pair, value = given.partition("=")
+        if option == ENV_FILE:
+            in_files = read_env_file(Path(given))
+        elif option == ENV and is_pair:
+            found[name] = value
+        else:
+            rest += [word] if has_value or option != ENV else [word, given]
+    return rest, in_files | found
+
+
 def _filled(text: str, places: Mapping[str, str]) -> str:
     for name, place in places.items():
         text = text.replace(f"{{{name}}}", place)
@@ -157,7 +186,7 @@ def _read(path: Path) -> Report | None:
 def _examined(result: SurveyResult, place: _Place, how: Examination) -> SurveyResult:
     try:
         ended, report = place.run(how)
-    except (CannotStart, OSError, subprocess.SubprocessError) as error:
+    except (CannotStart, OSError, BadEnvFile, subprocess.SubprocessError) as error:
         if lack := machine_fault(error):
             raise OSError(lack) from error
         return replace(result, obstacle=Obstacle.TOOL, diagnosis=str(error)[-MAX_DIAGNOSIS:])

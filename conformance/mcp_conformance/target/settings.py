@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.sandbox.confined import Confined, Start
-from mcp_conformance.sandbox.sandbox import Sandbox
+from mcp_conformance.sandbox.sandbox import UNCONFINED_ROOT, Sandbox, is_root
 from mcp_conformance.target.contract import Contract
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.solo import Solo
@@ -138,6 +138,14 @@ class Settings:
     def shown_command(self) -> tuple[str, ...]:
         """The command, or the URL, without credentials."""
         return self.redaction(redacted(self.command))
+
+    @property
+    def confinement(self) -> tuple[str, ...]:
+        """What a report says of what confines the server, or of a server of root that nothing confines."""
+        if self.sandbox is not None:
+            return (f"sandbox: {self.sandbox.describe(listens=self.http is not None)}",)
+        is_ours = self.http is None or not self.http.url
+        return (UNCONFINED_ROOT,) if is_ours and is_root() else ()
 
     @property
     def rate(self) -> float:
