@@ -20,6 +20,9 @@ MAX_PAGES = 1000
 # Not measured: 300 s by default; a list of the largest registries has some hundred pages of milliseconds.
 MAX_LIST_TIMEOUTS = 10
 """How many times the timeout of one answer all pages of a list may take together."""
+# A cursor is in memory several times: in the page, in the request with it, and in both as bytes.
+MAX_CURSORS = 4_000_000
+"""The most characters of all cursors of a list: 4 kB for each of `MAX_PAGES`."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,8 @@ class Listing:
     """A list fetched page by page.
 
     ``replies`` has one reply a page.  ``failure`` says why the list could not be fetched to its end: a page
-    that is not a result, a cursor that came twice, more than `MAX_PAGES` pages, too much time; it is empty if
-    it could.
+    that is not a result, a cursor that came twice, more than `MAX_PAGES` pages, cursors that are too long,
+    too much time; it is empty if it could.  ``is_too_costly`` says that this tool has set the limit.
     """
 
     method: str
@@ -36,6 +39,7 @@ class Listing:
     replies: tuple[Reply, ...]
     failure: str = ""
     never_ends: bool = False
+    is_too_costly: bool = False
 
     @property
     def pages(self) -> list[list[Value]]:
@@ -120,7 +124,7 @@ def fetch_list(session: Session, method: str, member: str) -> Listing:
     replies: list[Reply] = []
     cursors: set[str] = set()
     params: Any = NO_PARAMS
-    size = 0
+    size = length = 0
     until = session.clock.monotonic() + MAX_LIST_TIMEOUTS * session.timeout
     while len(replies) < MAX_PAGES and size < FLOOD_BYTES:
         reply = session.request(method, params)
@@ -139,6 +143,11 @@ def fetch_list(session: Session, method: str, member: str) -> Listing:
             seconds = f"{MAX_LIST_TIMEOUTS * session.timeout:g} s"
             failure = f"{method} still has a nextCursor after {len(replies)} pages in {seconds}"
             return Listing(method, member, tuple(replies), failure)
+        length += len(cursor.json)
+        if length > MAX_CURSORS:
+            pages = f"after {len(replies)} pages, whose cursors have {length} characters"
+            failure = f"{method} still has a nextCursor {pages}: this tool sends back {MAX_CURSORS} at most"
+            return Listing(method, member, tuple(replies), failure, is_too_costly=True)
         cursors.add(cursor.json)
         params = {"cursor": cursor.json}
     much = f" ({size // MB} MB)" if size > FLOOD_BYTES else ""

@@ -117,10 +117,11 @@ class _Place:
         for step in self._target.setup:
             subprocess.run(_filled(step, places), shell=True, check=True, timeout=SETUP_SECONDS)  # noqa: S602
         written = ("--allow-write", str(work)) if self._confined else ()
-        options, given = _without_variables((*how.options, *self._target.options))
+        options, own_variables = _without_variables((*how.options, *self._target.options))
+        given = {**own_variables, **_variables(self._target)}
         words = [*OPTIONS, *self._confined, *written, *(_filled(word, places) for word in options), *more]
         words += ["--cwd", str(work), "--report", str(report)]
-        variables = {name: _filled(text, places) for name, text in (given | _variables(self._target)).items()}
+        variables = {name: _filled(text, places) for name, text in given.items()}
         if variables:
             # Other users see the words of a command, and a variable of this name may be one of Python's.
             env = own / "env.json"

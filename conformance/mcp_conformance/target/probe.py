@@ -265,6 +265,7 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
         fault.stderr if fault is not None else "",
         is_flood=isinstance(fault, Flood),
         is_unread=isinstance(fault, Silence) and bool(fault.unread),
+        is_too_costly=listing.is_too_costly,
     )
     return listing, (failure,)
 

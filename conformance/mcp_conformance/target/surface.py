@@ -49,9 +49,9 @@ class ProbeFailure:
     then stopped answering, `REFUSING` if it refused everything, else the feature concerned.  ``is_flood``
     says that the server flooded stdout, ``is_unread`` that a line was too long to read, ``is_end`` that the
     process ended or HTTP gave no answer, ``is_mute`` that it wrote no message, or flooded stdout before its
-    first answer, ``is_unreached`` that it reaches no host, so that nothing can be judged.  The failure is a
-    finding if it has an ``expected``, else it blocks the rule; ``is_fatal`` and ``defect`` are those of the
-    finding.
+    first answer, ``is_unreached`` that it reaches no host, ``is_too_costly`` that a limit of this tool is
+    reached, so that nothing can be judged.  The failure is a finding if it has an ``expected``, else it
+    blocks the rule; ``is_fatal`` and ``defect`` are those of the finding.
     """
 
     name: str
@@ -65,6 +65,7 @@ class ProbeFailure:
     is_end: bool = False
     is_mute: bool = False
     is_unreached: bool = False
+    is_too_costly: bool = False
     fix: str = ""
     is_fatal: bool = False
     defect: Defect | None = None
@@ -80,6 +81,8 @@ class ProbeFailure:
         """The verdict that the failure leads to."""
         if self.is_unreached:
             return Skipped(self.reason, cause=Cause.NO_HOST)
+        if self.is_too_costly:
+            return Skipped(self.reason, cause=Cause.TOO_COSTLY)
         if self.expected:
             defect = Defect(self.defect) if self.defect else None
             return Finding(
