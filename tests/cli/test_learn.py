@@ -6,6 +6,7 @@ import tomllib
 
 import pytest
 
+from support.nightly import nightly
 from support.running import COMMAND, environment, script, started
 
 WORLD = (sys.executable, "-m", "mcp_conformance_fixtures.world", "--disk")
@@ -61,6 +62,16 @@ def test_what_works_in_a_new_folder_is_written_and_used(tmp_path):
     (tmp_path / ".mcp-conformance").rename(tmp_path / "forgotten")
     _, again = learn(tmp_path)
     assert "from --example" in again
+
+
+@nightly
+def test_it_prints_what_tools_make_for_others_and_writes_a_graph(tmp_path):
+    server = (sys.executable, "-m", "mcp_conformance_fixtures.state")
+    status, output = learn(tmp_path, "--call", "all", "--graph", "tools.dot", "--", *server)
+    assert status == 0, output
+    rows = [line.split() for line in output.splitlines()]
+    assert any(row[:3] == ["create_note", "delete_note", "deletes"] for row in rows)
+    assert '"create_folder" -> "create_note" [label="takes by' in (tmp_path / "tools.dot").read_text()
 
 
 def test_examples_belong_to_a_configured_server(tmp_path):

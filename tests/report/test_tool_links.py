@@ -3,13 +3,14 @@
 import re
 
 from mcp_conformance.report.picture import MAX_TOOLS, picture
-from mcp_conformance.report.tool_links import Does, ToolLink, dot, link_lines
+from mcp_conformance.report.tool_links import ToolLink, dot, link_lines
+from mcp_conformance.state.uses import UseKind
 
 BY_ID = "`id` in its answer"
 LINKS = (
-    ToolLink("create_folder", "create_note", Does.TAKES, BY_ID),
-    ToolLink("create_note", "list_notes", Does.SHOWS, "", 3, 3),
-    ToolLink("create_note", "delete_note", Does.DELETES, BY_ID, 3, 3),
+    ToolLink("create_folder", "create_note", UseKind.TAKES, BY_ID),
+    ToolLink("create_note", "list_notes", UseKind.SHOWS, "", 3, 3),
+    ToolLink("create_note", "delete_note", UseKind.DELETES, BY_ID, 3, 3),
 )
 
 
@@ -29,7 +30,7 @@ def test_a_line_says_what_a_tool_does_with_what_another_makes():
 
 
 def test_graphviz_gets_names_in_quotes():
-    text = dot([ToolLink('a"\\', "b;{}\n", Does.SHOWS)])
+    text = dot([ToolLink('a"\\', "b;{}\n", UseKind.SHOWS)])
     assert r'"a\"\\" -> "b;{}' in text
     assert len(text.splitlines()) == 5
 
@@ -40,10 +41,10 @@ def test_what_makes_stands_to_the_left():
 
 
 def test_tools_in_a_circle_are_drawn():
-    links = [ToolLink(one, other, Does.SHOWS) for one, other in ("ab", "bc", "ca", "aa")]
+    links = [ToolLink(one, other, UseKind.SHOWS) for one, other in ("ab", "bc", "ca", "aa")]
     assert lefts(picture(links)).keys() == {"a", "b", "c"}
 
 
 def test_nothing_and_too_much_is_not_drawn():
     assert picture(()) is None
-    assert picture([ToolLink("a", f"b{number}", Does.SHOWS) for number in range(MAX_TOOLS)]) is None
+    assert picture([ToolLink("a", f"b{number}", UseKind.SHOWS) for number in range(MAX_TOOLS)]) is None

@@ -6,8 +6,9 @@ from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
 from mcp_conformance.report.strict_json import without_halves
-from mcp_conformance.report.tool_links import Does, ToolLink
+from mcp_conformance.report.tool_links import ToolLink
 from mcp_conformance.requirements import catalogue
+from mcp_conformance.state.uses import UseKind
 
 EVIL = (
     "<script>alert(1)</script> \u202eevil\u2066 \x1b[31mred\x1b[0m"
@@ -140,8 +141,8 @@ REPORT = Report(
         ExercisedTool("note://{id}", calls=8, kind="template"),
     ),
     links=(
-        ToolLink("add", "find", Does.SHOWS, seen=3, trials=3),
-        ToolLink("add", EVIL, Does.DELETES, f"`{EVIL}` in its answer", 3, 3),
+        ToolLink("add", "find", UseKind.SHOWS, seen=3, trials=3),
+        ToolLink("add", EVIL, UseKind.DELETES, f"`{EVIL}` in its answer", 3, 3),
     ),
     lacking=f"1 of 2 tools exercised, 80% required; never: find {EVIL}",
 )

@@ -230,6 +230,8 @@ def _add_learn(commands: Commands) -> None:
         allow_abbrev=False,
     )
     learn.add_argument("--write", action="store_true", help="write the arguments to the configuration file")
+    help_ = "write which tools make what others use to a file, as text for Graphviz"
+    learn.add_argument("--graph", type=Path, metavar="FILE", help=help_)
     _add_server(learn)
     _add_options(learn, "learn")
     learn.set_defaults(action=("learn", "main"))

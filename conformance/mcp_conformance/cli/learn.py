@@ -1,10 +1,11 @@
-"""The command ``mcp-conformance learn``: look for arguments with which each tool works, and keep them."""
+"""The command ``mcp-conformance learn``: arguments with which tools work, and what they make for others."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,9 @@ from mcp_conformance.report.build import interfaces
 from mcp_conformance.report.exit_status import FAILED, PASSED
 from mcp_conformance.report.model import plural
 from mcp_conformance.report.text import server_lines
+from mcp_conformance.report.tool_links import ToolLink, dot, link_lines, tool_links
+from mcp_conformance.state.learning import Learner
+from mcp_conformance.state.uses import uses_of
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject
@@ -71,10 +75,14 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
         with throwaway_folder() as throwaway:
             settings = chosen.settings.within(throwaway)
             subject = probed(chosen, settings)
-            learned = list(_learned(subject))
+            _print(server_lines(interfaces(subject)))
+            with _server(subject) as tested:
+                learned = [] if tested is None else [_of_tool(tested, tool) for tool in tested.tools]
+                links = () if tested is None else _links(tested)
         lasting = list(_lasting(chosen.settings, subject, learned))
     redact = settings.redaction
     _print(redact(list(_table(learned))))
+    _print_links(redact(links), options.graph)
     examples = redact([f"{one.tool.name} {json.dumps(one.arguments)}" for one in lasting])
     if file is not None and examples:
         _write(file.path, str(server), examples)
@@ -83,23 +91,49 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     return PASSED if any(one.works for one in learned) else FAILED
 
 
-def _learned(subject: Subject) -> Iterator[Learned]:
-    """Explore the tools in the newest revision that the server speaks, and yield what was learned of each."""
-    _print(server_lines(interfaces(subject)))
+@contextmanager
+def _server(subject: Subject) -> Iterator[Server | None]:
+    """Give the server in the newest revision that it speaks, its tools explored; None if it speaks none."""
     reasons = [one.reason for surface in subject.surfaces for one in surface.failures]
     _print(subject.settings.redaction(reasons))
-    if not subject.live:
-        subject.close()
-        return
-    server = Server.of(subject, subject.live[-1].revision)
+    server = Server.of(subject, subject.live[-1].revision) if subject.live else None
     subject.close()
+    if server is None:
+        yield None
+        return
     server.arguments.world.retry()
     server.tool_calls.begin()
     try:
-        for tool in server.tools:
-            yield _of_tool(server, tool)
+        yield server
     finally:
         server.close()
+
+
+def _links(server: Server) -> tuple[ToolLink, ...]:
+    """Return which tools make what others use; none if no tool may write."""
+    tools = server.state.workables()
+    if not server.state.may_write() or all(one.tool.read_only for one in tools):
+        return ()
+    learned = Learner(server.state.workshop(server.state.session()), tools).learn()
+    return tool_links(uses_of(learned.things, tools))
+
+
+def _print_links(links: Sequence[ToolLink], graph: Path | None) -> None:
+    """Print which tools make what others use, and write that to a file for Graphviz if one is named."""
+    if links:
+        _print(
+            [
+                "",
+                "what makes something, and what others do with it:",
+                *(f"  {line}" for line in link_lines(links)),
+            ]
+        )
+    if graph is not None:
+        try:
+            graph.write_text(f"{dot(links)}\n", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"learn: {graph}: {error.strerror}") from error
+        _print([f"wrote {graph}"])
 
 
 def _lasting(settings: Settings, subject: Subject, learned: Iterable[Learned]) -> Iterator[Learned]:

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
 from mcp_conformance.protocol.text import named
+from mcp_conformance.state.uses import Use, UseKind
 
 MAX_NAME = 40
 """How many characters of a tool's name stand in a line."""
-
-
-class Does(StrEnum):
-    """What a tool does with what another one makes."""
-
-    TAKES = "takes"
-    SHOWS = "shows"
-    CHANGES = "changes"
-    DELETES = "deletes"
 
 
 @dataclass(frozen=True)
@@ -30,7 +21,7 @@ class ToolLink:
 
     maker: str
     tool: str
-    does: Does
+    does: UseKind
     by: str = ""
     seen: int = 0
     trials: int = 0
@@ -39,6 +30,13 @@ class ToolLink:
     def times(self) -> str:
         """How often it was seen."""
         return f"seen in {self.seen} of {self.trials}" if self.trials else ""
+
+
+def tool_links(uses: Iterable[Use]) -> tuple[ToolLink, ...]:
+    """Return the uses of what tools make, as a report has them."""
+    return tuple(
+        ToolLink(one.maker, one.tool, one.kind, str(one.handle or ""), one.seen, one.trials) for one in uses
+    )
 
 
 def link_lines(links: Iterable[ToolLink]) -> Iterator[str]:
@@ -53,10 +51,10 @@ def link_lines(links: Iterable[ToolLink]) -> Iterator[str]:
 
 
 LOOKS = {
-    Does.TAKES: "style=dashed",
-    Does.SHOWS: "color=gray40",
-    Does.CHANGES: "color=darkorange",
-    Does.DELETES: "color=red",
+    UseKind.TAKES: "style=dashed",
+    UseKind.SHOWS: "color=gray40",
+    UseKind.CHANGES: "color=darkorange",
+    UseKind.DELETES: "color=red",
 }
 """The attributes of the arrows of each kind."""
 

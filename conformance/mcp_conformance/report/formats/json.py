@@ -12,8 +12,9 @@ from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.model import FoundDefect, Interface, OfferedTool, Report, Result
 from mcp_conformance.report.strict_json import strict_json
-from mcp_conformance.report.tool_links import Does, ToolLink
+from mcp_conformance.report.tool_links import ToolLink
 from mcp_conformance.requirements.catalogue import families
+from mcp_conformance.state.uses import UseKind
 
 FORMAT = 1
 SCHEMA = Path(__file__).parents[1] / "report-1.schema.json"
@@ -171,7 +172,7 @@ def _report(data: Mapping[str, Any]) -> Report:
         exercise=read_exercise([*exercise.get("tools", ()), *exercise.get("fetched", ())]),
         lacking=exercise.get("lacking", ""),
         is_partial=exercise.get("partial", False),
-        links=tuple(ToolLink(**one | {"does": Does(one["does"])}) for one in data.get("links", ())),
+        links=tuple(ToolLink(**one | {"does": UseKind(one["does"])}) for one in data.get("links", ())),
     )
 
 

@@ -1,0 +1,74 @@
+"""Uses: at which member of which tool a value stands that another tool has made, or answered with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_conformance.state.links import Doing, Handle, Source, Thing, Workable
+from mcp_conformance.world.worked import Path
+
+
+class UseKind(StrEnum):
+    """What a tool does with what another one makes."""
+
+    TAKES = "takes"
+    SHOWS = "shows"
+    CHANGES = "changes"
+    DELETES = "deletes"
+
+
+DOINGS = {Doing.CHANGES: UseKind.CHANGES, Doing.DELETES: UseKind.DELETES}
+
+
+@dataclass(frozen=True)
+class Use:
+    """A tool that does something with what ``maker`` makes.
+
+    What it means stands at ``member`` of its arguments: the value at the ``handle``.  It has neither if it
+    needs no name.  That was ``seen`` in so many trials; in none if only its arguments say so.
+    """
+
+    maker: str
+    tool: str
+    kind: UseKind
+    handle: Handle | None = None
+    member: Path = ()
+    seen: int = 0
+    trials: int = 0
+
+
+def uses_of(things: Sequence[Thing], tools: Iterable[Workable]) -> Iterator[Use]:
+    """Yield the uses of what the things' makers make, by all tools, in the order of the things.
+
+    What a tool makes of another one's thing is left out: that tool changes it.
+    """
+    some = list(tools)
+    changing = {one.tool for thing in things for one in thing.effects if one.tool != thing.maker.name}
+    for thing in things:
+        maker = thing.maker.name
+        if maker in changing and not thing.lasts:
+            continue
+        for link in thing.links:
+            yield Use(maker, link.tool, UseKind.SHOWS, link.handle, link.member, link.seen, link.trials)
+        for one in thing.effects:
+            yield Use(maker, one.tool, DOINGS[one.doing], one.handle, one.member, one.seen, one.trials)
+        known = {link.tool for link in thing.links} | {one.tool for one in thing.effects}
+        for tool in some:
+            if tool.name != maker and tool.name not in known:
+                yield from _taken(thing, tool)
+
+
+def _taken(thing: Thing, tool: Workable) -> Iterator[Use]:
+    """Yield at which members a tool takes what a maker has answered with, or was given."""
+    for path, known in tool.known.items():
+        if known.origin.of != thing.maker.name:
+            continue
+        if known.origin.kind.startswith("arguments"):
+            sent = [one for one in thing.maker.paths if one[-1:] == known.keys[:1]]
+            if sent:
+                yield Use(thing.maker.name, tool.name, UseKind.TAKES, Handle(Source.SENT, sent[0]), path)
+        else:
+            handle = Handle(Source.ANSWERED, known.keys)
+            yield Use(thing.maker.name, tool.name, UseKind.TAKES, handle, path)
