@@ -94,3 +94,11 @@ def test_a_check_that_is_late_ends_at_its_next_wait_for_the_server():
         session.request("ping")
     state.late_at = math.inf
     assert session.request("ping").fault is None
+
+
+def test_what_does_not_fit_is_counted_and_named():
+    run = run_suite(REFERENCE, "--fuzz", "none", "--revision", "2025-11-25", "--within", "0.001")
+    assert run.exit == 5
+    assert "verdict: nothing was tested; " in run.output
+    assert "checks did not run, as the time was over (--within)" in run.output
+    assert "not run: " in run.output

@@ -118,6 +118,8 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("--require-all", action="store_true", help=help_)
     help_ = "with several servers: how many are tested at once (default: the number of cores, at most 4)"
     run.add_argument("--jobs", type=_positive, metavar="N", help=help_)
+    help_ = "stop at the first failure, as pytest's -x does"
+    run.add_argument("--fail-fast", dest="exitfirst", action="store_true", help=help_)
     run.add_argument("--report-file", type=Path, help=argparse.SUPPRESS)
     run.set_defaults(action=("run", "main"))
 

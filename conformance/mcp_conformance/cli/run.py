@@ -39,6 +39,7 @@ VERBOSE = re.compile("-v+|--verbose")
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Run the suites against a server, or against servers of a client's or our own configuration."""
     expect_known_options(rest, "run")
+    rest = [*rest, "-x"] if options.exitfirst else rest
     if (options.require_all or options.jobs) and not (options.all or len(options.server) > 1):
         raise UsageError(f"run: --{'jobs' if options.jobs else 'require-all'} belongs to --all")
     if options.config is not None:

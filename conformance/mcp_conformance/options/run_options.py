@@ -51,7 +51,7 @@ class RunOptions:
     ``revisions`` are those to test, or ``("latest",)``.  ``selected`` has sets of ids of requirements, each
     with a tool's name or an empty string; ``left_out`` has ids.  ``rules_as_of`` is the version of this tool
     whose rules count, empty if all do.  ``required_exercise`` says how many tools must be exercised.
-    ``earlier`` is the report of a run whose results are taken over.
+    ``earlier`` is the report of a run whose results are taken over.  The run ends ``within`` so many seconds.
     """
 
     chosen: Chosen
@@ -67,6 +67,7 @@ class RunOptions:
     required_exercise: RequiredExercise | None = None
     baseline: Baseline | None = None
     earlier: Report | None = None
+    within: float = math.inf
     output_format: str = "full"
     reports: tuple[Path, ...] = ()
 

@@ -180,6 +180,14 @@ OPTIONS = (
         judges=False,
     ),
     Option(
+        *("within", "SECONDS", "the time for the whole run: what does not fit is left out, and counted"),
+        commands=RUNS,
+        default="no limit",
+        reader=readers.seconds,
+        sets="within",
+        judges=False,
+    ),
+    Option(
         *("time", "SECONDS", "the time after which nothing more is fuzzed, shared by the tools equally"),
         commands=RUNS,
         default="no limit",

@@ -14,6 +14,7 @@ and 9.2:
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -51,6 +52,8 @@ SUITES = suites_directory()
 MAX_REASON = 1000
 STAGES = ("listed", "first", "", "late", "fuzz", "confirm", "last")
 """When checks run, by their mark ``stage``: those that read only what the probe has come first."""
+QUICKEST_FIRST = ("listed", "", "fuzz", "late", "first", "confirm", "last")
+"""The same for a run that cannot wait (``--within``): those that wait for missing answers come late."""
 LISTED = STAGES.index("listed")
 FUZZING = (STAGES.index("fuzz"), STAGES.index("confirm"))
 RATE = "mcp_rate"
@@ -343,13 +346,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             items=[item for item, kept in zip(items, chosen, strict=True) if not kept]
         )
         items[:] = compress(items, chosen)
-    ours = sorted(filter(is_ours, items), key=_order)
+    ours = sorted(filter(is_ours, items), key=_order if options.within == math.inf else _order_of_worth)
     items[:] = [*(item for item in items if not is_ours(item)), *ours]
 
 
 def _order(item: pytest.Item) -> tuple[int, int]:
     """Return the place of a check among the checks, whatever order another plugin gave them."""
     return stage_of(item), item_state(item).place
+
+
+def _order_of_worth(item: pytest.Item) -> tuple[int, int, int]:
+    """Return the place of a check in a hurried run: what is quick to judge and demanded comes first."""
+    known, revision = catalogue.all_requirements(), revision_of(item)
+    levels = {known[id].levels.get(revision, "") for id in _cited(item)}
+    is_demanded = any(level.startswith("MUST") for level in levels)
+    stage = stage_of(item)
+    place = QUICKEST_FIRST.index(STAGES[stage]) if stage >= 0 else stage
+    return place, not is_demanded, item_state(item).place
 
 
 def stage_of(item: pytest.Item) -> int:
@@ -384,7 +397,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         state.probed.close()
     run = {item.path.name for item in session.items if is_ours(item)}
     is_selected = bool(session.config.stash[RUN_OPTIONS].selected)
-    state.is_whole = not is_selected and run == _applying_suites(session.config)
+    is_hurried = session.config.stash[RUN_OPTIONS].within < math.inf
+    state.is_whole = not (is_selected or is_hurried) and run == _applying_suites(session.config)
 
 
 def ran_all(config: pytest.Config) -> bool:
@@ -393,7 +407,8 @@ def ran_all(config: pytest.Config) -> bool:
     Those whose results an earlier run gave count.
     """
     state = run_state(config)
-    if state.probed is None or config.stash[RUN_OPTIONS].selected:
+    options = config.stash[RUN_OPTIONS]
+    if state.probed is None or options.selected or options.within < math.inf:
         return False
     names = {node.partition("::")[0].rpartition("/")[2] for node in state.checks}
     return names >= _applying_suites(config)  # the failures of the probe are in none

@@ -25,6 +25,7 @@ from mcp_conformance.plugin.collection import (
 )
 from mcp_conformance.plugin.deferral import DeferredCheck
 from mcp_conformance.plugin.exercised import note_in_junit
+from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.phases import END, MAIN
 from mcp_conformance.plugin.run_counts import RunCounts
 from mcp_conformance.plugin.run_state import item_state, run_state
@@ -41,6 +42,9 @@ from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 # Not measured: what was found is seen again meanwhile, for which a quick run allows 20 s.
 MAX_LATE_SECONDS, LATE_SHARE = 30.0, 0.5
 """How long the running check may go on when the time for all is over: in seconds, and as a share of it."""
+
+MAX_END_SECONDS = 0.3
+"""What is left to end the processes and to write the reports: 0.2 s on a server that ends with its stdin."""
 
 # Running -----------------------------------------------------------------------------------------
 
@@ -105,6 +109,32 @@ def _block_late_check(item: pytest.Item) -> None:
         end()
     state.on_late = end
     state.late_at = state.checks_begun + limit + min(MAX_LATE_SECONDS, limit * LATE_SHARE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """Leave out a check that comes when the run should end (``--within``)."""
+    is_late = is_ours(item) and stage_of(item) >= 0 and time.monotonic() > _end_of_run(item.config)
+    return True if is_late else None
+
+
+def _end_of_run(config: pytest.Config) -> float:
+    """Return when the checks must end (monotonic) for the run to end in time; infinity without a limit."""
+    state, within = run_state(config), config.stash[RUN_OPTIONS].within
+    return state.begun - min(state.cpu_before, within / 2) + within - MAX_END_SECONDS
+
+
+def _hurry(item: pytest.Item) -> None:
+    """Let a check end at its next wait for the server when the run should end (``--within``)."""
+    state, within = run_state(item.config), item.config.stash[RUN_OPTIONS].within
+    if within == math.inf:
+        return
+
+    def end() -> None:
+        raise Skipped(f"the run had to end within {within:g} s (--within)")
+
+    state.on_late, state.late_at = end, _end_of_run(item.config)
+    state.shared.fuzz_until = state.subject.settings.clock.monotonic() + state.late_at - time.monotonic()
 
 
 def _block_locked_check(item: pytest.Item) -> None:
@@ -172,6 +202,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
         if is_ours(item):
             run_state(item.config).phases.begin(STAGES[max(stage_of(item), 0)] or MAIN)
             _block_late_check(item)
+            _hurry(item)
             _block_locked_check(item)
             _begin_fuzzing(item)
             _begin_check(item)

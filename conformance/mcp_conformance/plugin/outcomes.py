@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 from collections import Counter
@@ -392,7 +393,7 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
     """Return the facts about the run."""
     config = session.config
     ended = _reason_of_end(session, run_state(config).results)
-    not_run = _not_run(config) if ended else {}
+    not_run = _not_run(config) if ended or config.stash[RUN_OPTIONS].within < math.inf else {}
     numbers = run_state(config).counts.numbers
     sent = {revision: number for (what, revision), number in numbers.items() if what == "sent" and number}
     opened, is_over_http = _opened(config), run_state(config).subject.settings.http is not None

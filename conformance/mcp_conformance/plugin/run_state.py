@@ -25,7 +25,8 @@ from mcp_conformance.verdicts import Cause
 class RunState:
     """What the plugin knows of a run that collects the suites.
 
-    The run began at ``begun_at``, which is ``begun`` by the monotonic clock; its first check began at
+    The run began at ``begun_at``, which is ``begun`` by the monotonic clock, after ``cpu_before`` seconds of
+    imports; its first check began at
     ``checks_begun``.  ``base_verbosity`` is pytest's verbosity without ``-v``.
 
     ``probed`` is the server under test, None before the probe; ``probe_traceback`` is that of an error of
@@ -38,6 +39,7 @@ class RunState:
 
     begun_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     begun: float = field(default_factory=time.monotonic)
+    cpu_before: float = field(default_factory=time.process_time)
     checks_begun: float | None = None
     base_verbosity: int = 0
     on_wait: OnWait | None = None

@@ -414,8 +414,10 @@ class Report:
         """That not all checks have run, and why."""
         missing = sum(self.not_run.values())
         run = {one.node for one in self.judged}
-        many = f", {missing} of {missing + len(run)} checks did not run" if missing else ""
-        return f"not finished: {self.ended}{many}" if self.ended else ""
+        many = f"{missing} of {missing + len(run)} checks did not run" if missing else ""
+        if not self.ended:
+            return f"{many}, as the time was over (--within)" if many else ""
+        return f"not finished: {', '.join(filter(None, (self.ended, many)))}"
 
     @property
     def verdict(self) -> str:
