@@ -1,5 +1,6 @@
 """A program in a network in which the tests are every host."""
 
+import socket
 import sys
 import time
 from importlib import import_module
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from mcp_conformance.backend.sickness import BY_NAME, WELL
+from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.stream import ConnectionFailed, Stream
 from support.networks import program, require_network
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="networks of one's own need Linux")
@@ -105,6 +108,32 @@ def test_other_ports_are_refused_and_seen(asked):
     assert ask.process.traffic.attempts  # what was sent before would fill the buffer
     assert ask("GET http://db.example.com:5432/").startswith("ConnectionRefusedError")
     assert any(one.port == 5432 for one in ask.process.traffic.attempts)
+
+
+LISTENER = """
+import socket
+for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+    listener = socket.create_server((host, 8123), family=family)
+    print(host, flush=True)
+    connection, _ = listener.accept()
+    connection.sendall(b"from inside")
+    connection.close()
+"""
+
+
+def test_a_port_of_the_program_is_reached_from_outside_and_by_nobody_else(network):
+    _, backend = network
+    with program(backend, LISTENER, listens=True) as run:
+        for host in ("127.0.0.1", "::1"):
+            assert run.process.read(30)[1].decode() == host
+            with pytest.raises(ConnectionFailed):
+                Stream.connect(Endpoint("http", host, 8123, "/"), 5)
+            stream = Stream.connect(Endpoint("http", host, 8123, "/", run.process.dial), 5)
+            assert stream.transfer(memoryview(b""), 5)[1] == b"from inside"
+            stream.close()
+        dial = run.process.dial
+    with pytest.raises(OSError, match="descriptor"):
+        dial(socket.AF_INET)
 
 
 def test_the_program_has_no_privileges_and_the_files_here_are_as_before(network):

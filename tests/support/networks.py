@@ -62,9 +62,10 @@ class Program:
 
 
 @contextmanager
-def program(network, text=ASKER, own=()):
+def program(network, text=ASKER, own=(), listens=False):
     """Give a program that runs in the network."""
-    confined = network.around(Confined((sys.executable, "-c", text), os.environ), dict(own))
+    plain = Confined((sys.executable, "-c", text), os.environ)
+    confined = network.around(plain, dict(own), listens=listens)
     process = Process(("program",), confined=confined)
 
     try:

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from mcp_conformance.backend.authority import Authority
 from mcp_conformance.backend.contact import Contact
+from mcp_conformance.backend.dialer import Dialer
 from mcp_conformance.backend.exchange import Api, EmptyApi
 from mcp_conformance.backend.line import Caller, Line, take
 from mcp_conformance.backend.names import Names
 from mcp_conformance.backend.network import Network
-from mcp_conformance.backend.place import Place
+from mcp_conformance.backend.place import NO_CHANNEL, Place
 from mcp_conformance.backend.sickness import SICKNESSES, WELL, Sickness
 from mcp_conformance.backend.trust import replaced_files, trusting
 from mcp_conformance.sandbox.confined import Confined
@@ -136,23 +137,34 @@ class Backend:
 
     # The servers ---------------------------------------------------------------------------------
 
-    def around(self, confined: Confined, own: Mapping[str, str], *, is_sandboxed: bool = False) -> Confined:
+    def around(
+        self,
+        confined: Confined,
+        own: Mapping[str, str],
+        *,
+        is_sandboxed: bool = False,
+        listens: bool = False,
+    ) -> Confined:
         """Return the command that starts a server in a network where each host is this one.
 
-        ``own`` are the variables that the user gives it.
+        ``own`` are the variables that the user gives it.  One that ``listens`` is reached by its ``dial``.
         """
         ours, theirs = socket.socketpair()
         tapped, tap = socket.socketpair()
+        dialing, dials = socket.socketpair()
+        dialer = Dialer(dialing)
         with self._changed:
             sickness = self._sickness
         network = Network(
             ours, self._names, self._begin, resolves=sickness.resolves, listens=sickness.listens
         )
         self._networks.add(network)
-        place = Place(theirs.fileno(), tap.fileno(), self._home.files, is_sandboxed=is_sandboxed)
+        handed = (theirs, tap, dials) if listens else (theirs, tap)
+        number = dials.fileno() if listens else NO_CHANNEL
+        place = Place(theirs.fileno(), tap.fileno(), self._home.files, is_sandboxed, number)
 
         def close() -> None:
-            for one in (theirs, tap):
+            for one in (theirs, tap, dials):
                 one.close()
             confined.close()
 
@@ -167,8 +179,10 @@ class Backend:
             command=launched(LAUNCH, place.to_json(), *confined.command),
             environment=trusting(confined.environment, own, self._home.bundle),
             traffic=Traffic(tapped),
-            files=(*confined.files, theirs.fileno(), tap.fileno()),
+            dial=dialer.socket if listens else None,
+            files=(*confined.files, *(one.fileno() for one in handed)),
             close=close,
+            on_stop=dialer.close,
             on_end=end,
         )
 

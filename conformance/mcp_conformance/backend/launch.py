@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from mcp_conformance.backend.place import MAX_WAITING, Place
+from mcp_conformance.backend.dialer import stay_behind
+from mcp_conformance.backend.place import MAX_WAITING, NO_CHANNEL, Place
 from mcp_conformance.sandbox import limits, mounts, namespaces, network
 from mcp_conformance.sandbox.other_user import NOT_STARTED, become_program
 from mcp_conformance.sandbox.policy import TRY
@@ -33,6 +34,8 @@ def main(words: Sequence[str]) -> None:
         network.hand_over_packets(place.tap)
         with ExitStack() as opened:
             network.hand_over(place.channel, [opened.enter_context(one) for one in listeners()])
+        if place.dials != NO_CHANNEL:
+            stay_behind(place.dials)
         if not place.is_sandboxed:
             limits.drop_privileges()
         become_program(command)

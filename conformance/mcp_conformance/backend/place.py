@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass, field
 
 MAX_WAITING = 128
 """How many connections wait until they are taken."""
+ANOTHER, ANOTHER_6 = b"4", b"6"
+"""What asks for another socket of the network, for IPv4 and for IPv6."""
+NO_CHANNEL = -1
 
 
 @dataclass(frozen=True)
@@ -15,13 +18,15 @@ class Place:
 
     ``channel`` is the number of the open file by which its sockets are handed over, ``tap`` of that by which
     its packets are.  ``files`` are the paths of the system that others stand for.  ``is_sandboxed``
-    says that a sandbox drops the privileges, which it needs before.
+    says that a sandbox drops the privileges, which it needs before.  ``dials`` is the number of the open file
+    by which sockets are asked for that reach the server, `NO_CHANNEL` if it listens on no port.
     """
 
     channel: int
     tap: int
     files: dict[str, str] = field(default_factory=dict)
     is_sandboxed: bool = False
+    dials: int = NO_CHANNEL
 
     def to_json(self) -> str:
         """Return it as JSON."""

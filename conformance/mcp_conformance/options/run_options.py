@@ -261,9 +261,8 @@ def backend(chosen: Chosen, http: HttpServer | None, confinement: Sandbox | None
     if not chosen.has("backend"):
         return None
     sicknesses = read(chosen, "backend")
-    if http is not None:
-        reason = "it needs a server over stdio" if http.command else "it is for a command, not for a URL"
-        raise chosen.error("backend", reason)
+    if http is not None and not http.command:
+        raise chosen.error("backend", "it is for a command, not for a URL")
     if confinement is not None and confinement.kind not in (NAMESPACES, LANDLOCK):
         raise chosen.error("backend", f"it works with namespaces and landlock, not with {confinement.kind}")
     from mcp_conformance.backend.choice import backend  # noqa: PLC0415

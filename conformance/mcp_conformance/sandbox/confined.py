@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,18 +40,21 @@ class Confined:
     """A command that starts the server confined.
 
     ``files`` are the numbers of open files that it inherits, ``close`` is called once it has been started,
-    ``on_end`` once it has ended.  ``traffic`` is None if its packets cannot be seen, ``lifeline`` if its
-    processes have no namespace.  ``is_elsewhere`` says that the command only has another program start the
-    server, as in a container.
+    ``on_stop`` before its processes are killed, ``on_end`` once it has ended.  ``traffic`` is None if its
+    packets cannot be seen, ``lifeline`` if its processes have no namespace.  ``dial`` makes a socket of a
+    family that reaches the ports of the server, None if any does.  ``is_elsewhere`` says that the command
+    only has another program start the server, as in a container.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
     traffic: Traffic | None = None
     lifeline: Lifeline | None = None
+    dial: Callable[[int], socket.socket] | None = None
     files: tuple[int, ...] = ()
     is_elsewhere: bool = False
     close: Callable[[], None] = lambda: None
+    on_stop: Callable[[], None] = lambda: None
     on_end: Callable[[], None] = lambda: None
 
     def pid(self, child: int) -> int | None:
@@ -61,6 +65,7 @@ class Confined:
 
     def end_processes(self) -> int:
         """End the processes of a namespace; return how many had left the group of the server."""
+        self.on_stop()
         return 0 if self.lifeline is None else self.lifeline.end()
 
     def end(self) -> None:

@@ -301,5 +301,6 @@ class Settings:
             confined = sandbox.confined(start)
         if self.backend is not None:
             plain = Confined((*self.launcher, *command), environment)
-            confined = self.backend.around(confined or plain, own, is_sandboxed=sandbox is not None)
+            is_sandboxed, listens = sandbox is not None, self.http is not None
+            confined = self.backend.around(confined or plain, own, is_sandboxed=is_sandboxed, listens=listens)
         return confined

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import socket
 import sys
 import threading
 from collections import deque
@@ -160,6 +161,11 @@ class Process:
     def traffic(self) -> Traffic | None:
         """What the child sends to the network; None if that cannot be seen."""
         return self._confined.traffic
+
+    @property
+    def dial(self) -> Callable[[int], socket.socket] | None:
+        """What makes a socket of a family that reaches the ports of the child; None if any does."""
+        return self._confined.dial
 
     # The end
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from mcp_conformance.transport.credentials import redacted
@@ -13,12 +15,16 @@ PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An http or https URL.  ``host`` has no brackets, ``target`` is the path with the query."""
+    """An http or https URL.  ``host`` has no brackets, ``target`` is the path with the query.
+
+    ``dial`` makes a socket of a family that reaches the host, None if any does.
+    """
 
     scheme: str
     host: str
     port: int
     target: str
+    dial: Callable[[int], socket.socket] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def parse(cls, url: str) -> Endpoint:

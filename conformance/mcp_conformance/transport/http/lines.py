@@ -22,6 +22,7 @@ from mcp_conformance.protocol.jsonrpc import (
 )
 from mcp_conformance.protocol.methods import CANCELLED, LISTS
 from mcp_conformance.protocol.text import shorten
+from mcp_conformance.sandbox.traffic import Traffic
 from mcp_conformance.transport.http.client import Client
 from mcp_conformance.transport.http.events import Event
 from mcp_conformance.transport.http.exchange import EVENT_STREAM, Exchange, Listener
@@ -175,8 +176,9 @@ class HttpLines:
         return self.server.starts != self._start
 
     @property
-    def traffic(self) -> None:
-        """None: a server on a port has no network of its own whose packets could be seen."""
+    def traffic(self) -> Traffic | None:
+        """What a server sends to the network that has only this conversation; None if that cannot be seen."""
+        return self.server.traffic if self._owns_server else None
 
     def begin_stop(self, grace: float = STOP_SECONDS) -> None:
         """Begin to `stop` the conversation, in the background."""

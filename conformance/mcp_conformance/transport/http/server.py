@@ -10,6 +10,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 
 from mcp_conformance.protocol.text import shorten
+from mcp_conformance.sandbox.traffic import Traffic
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.http.exchange import Exchange
 from mcp_conformance.transport.http.headers import Parameters
@@ -132,6 +133,7 @@ class HttpServer:
         process = self._process = launch(tuple(word.replace(PORT, str(port)) for word in self.command))
         # Frameworks log on stdout, and would stop when the pipe is full.
         process.ignore_stdout()
+        self._endpoint = replace(self.endpoint, dial=process.dial)
         self.starts += 1
         self.tally.processes += 1
         self.is_lost = False
@@ -171,6 +173,11 @@ class HttpServer:
     def exit_code(self) -> int | None:
         """The exit status of the process; None while it runs, or without one."""
         return self._process.exit_code if self._process is not None else None
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """What the process sends to the network; None if that cannot be seen."""
+        return self._process.traffic if self._process is not None else None
 
     def wait(self, timeout: float) -> int | None:
         """Wait for the process to exit; return its exit status, None if it runs, or without one."""

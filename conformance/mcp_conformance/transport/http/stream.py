@@ -47,7 +47,7 @@ class Stream:
     def connect(cls, endpoint: Endpoint, timeout: float) -> Stream:
         """Connect to a server; raises `ConnectionFailed`."""
         try:
-            plain = socket.create_connection((endpoint.host, endpoint.port), timeout)
+            plain = _connected(endpoint, timeout)
         except (OSError, UnicodeError) as error:
             raise _failure(error, endpoint, timeout) from error
         try:
@@ -143,6 +143,25 @@ class Stream:
             self._wanted = wanted
         ready = self._selector.select(timeout)
         return ready[0][1] if ready else 0
+
+
+def _connected(endpoint: Endpoint, timeout: float) -> socket.socket:
+    """Return a connection by TCP.  Raises `OSError` and `UnicodeError`."""
+    host, port, dial = endpoint.host, endpoint.port, endpoint.dial
+    if dial is None:
+        return socket.create_connection((host, port), timeout)
+    refused = OSError("the host has no address")
+    for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        one = dial(family)
+        one.settimeout(timeout)
+        try:
+            one.connect(address)
+        except OSError as error:
+            one.close()
+            refused = error
+        else:
+            return one
+    raise refused
 
 
 def _encrypted(plain: socket.socket, host: str) -> ssl.SSLSocket:
