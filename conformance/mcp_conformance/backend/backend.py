@@ -45,6 +45,25 @@ class _Home:
         self.bundle, self.files = replaced_files(self.folder, self.authority.pem)
 
 
+class _Wires:
+    """Pairs of Unix sockets between this process and the launcher, by what is handed over."""
+
+    def __init__(self) -> None:
+        pairs = {name: socket.socketpair() for name in ("sockets", "packets", "dials")}
+        self.ours = {name: pair[0] for name, pair in pairs.items()}
+        self._theirs = {name: pair[1] for name, pair in pairs.items()}
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers of the files of the launcher."""
+        return {name: one.fileno() for name, one in self._theirs.items()}
+
+    def close(self) -> None:
+        """Close the ends of the launcher, which it has inherited."""
+        for one in self._theirs.values():
+            one.close()
+
+
 class Backend:
     """Every host that a server can reach: its API, and whatever else it asks.
 
@@ -149,23 +168,18 @@ class Backend:
 
         ``own`` are the variables that the user gives it.  One that ``listens`` is reached by its ``dial``.
         """
-        ours, theirs = socket.socketpair()
-        tapped, tap = socket.socketpair()
-        dialing, dials = socket.socketpair()
-        dialer = Dialer(dialing)
+        wires = _Wires()
         with self._changed:
             sickness = self._sickness
-        network = Network(
-            ours, self._names, self._begin, resolves=sickness.resolves, listens=sickness.listens
-        )
+        resolves, takes = sickness.resolves, sickness.listens
+        network = Network(wires.ours["sockets"], self._names, self._begin, resolves=resolves, listens=takes)
         self._networks.add(network)
-        handed = (theirs, tap, dials) if listens else (theirs, tap)
-        number = dials.fileno() if listens else NO_CHANNEL
-        place = Place(theirs.fileno(), tap.fileno(), self._home.files, is_sandboxed, number)
+        dialer = Dialer(wires.ours["dials"])
+        numbers = wires.numbers if listens else {**wires.numbers, "dials": NO_CHANNEL}
+        place = Place(files=self._home.files, is_sandboxed=is_sandboxed, **numbers)
 
         def close() -> None:
-            for one in (theirs, tap, dials):
-                one.close()
+            wires.close()
             confined.close()
 
         def end() -> None:
@@ -178,9 +192,9 @@ class Backend:
             confined,
             command=launched(LAUNCH, place.to_json(), *confined.command),
             environment=trusting(confined.environment, own, self._home.bundle),
-            traffic=Traffic(tapped),
+            traffic=Traffic(wires.ours["packets"]),
             dial=dialer.socket if listens else None,
-            files=(*confined.files, *(one.fileno() for one in handed)),
+            files=(*confined.files, *(one for one in numbers.values() if one != NO_CHANNEL)),
             close=close,
             on_stop=dialer.close,
             on_end=end,

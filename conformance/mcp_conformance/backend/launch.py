@@ -31,9 +31,9 @@ def main(words: Sequence[str]) -> None:
     place, command = Place(**json.loads(words[0])), list(words[1:])
     try:
         _move(place.files)
-        network.hand_over_packets(place.tap)
+        network.hand_over_packets(place.packets)
         with ExitStack() as opened:
-            network.hand_over(place.channel, [opened.enter_context(one) for one in listeners()])
+            network.hand_over(place.sockets, [opened.enter_context(one) for one in listeners()])
         if place.dials != NO_CHANNEL:
             stay_behind(place.dials)
         if not place.is_sandboxed:

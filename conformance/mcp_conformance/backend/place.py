@@ -16,17 +16,17 @@ NO_CHANNEL = -1
 class Place:
     """The surroundings of a server.
 
-    ``channel`` is the number of the open file by which its sockets are handed over, ``tap`` of that by which
-    its packets are.  ``files`` are the paths of the system that others stand for.  ``is_sandboxed``
-    says that a sandbox drops the privileges, which it needs before.  ``dials`` is the number of the open file
-    by which sockets are asked for that reach the server, `NO_CHANNEL` if it listens on no port.
+    ``sockets`` is the number of the open file by which its sockets are handed over, ``packets`` of that by
+    which its packets are, ``dials`` of that by which sockets are asked for that reach the server, `NO_CHANNEL`
+    if it listens on no port.  ``files`` are the paths of the system that others stand for.  ``is_sandboxed``
+    says that a sandbox drops the privileges, which it needs before.
     """
 
-    channel: int
-    tap: int
+    sockets: int
+    packets: int
+    dials: int = NO_CHANNEL
     files: dict[str, str] = field(default_factory=dict)
     is_sandboxed: bool = False
-    dials: int = NO_CHANNEL
 
     def to_json(self) -> str:
         """Return it as JSON."""
