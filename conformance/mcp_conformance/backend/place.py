@@ -17,7 +17,7 @@ class Place:
     """The surroundings of a server.
 
     ``sockets`` is the number of the open file by which its sockets are handed over, ``packets`` of that by
-    which its packets are, ``dials`` of that by which sockets are asked for that reach the server, `NO_CHANNEL`
+    which its packets are, ``dials`` of that by which sockets are asked for that reach it, `NO_CHANNEL`
     if it listens on no port.  ``files`` are the paths of the system that others stand for.  ``is_sandboxed``
     says that a sandbox drops the privileges, which it needs before.
     """
