@@ -13,11 +13,13 @@ if TYPE_CHECKING:
         McpError,
         McpResult,
         McpServer,
+        McpStateMachine,
         McpTool,
         NoAnswer,
         for_each_tool,
         for_valid_arguments,
         invalid_arguments,
+        state_machine,
         valid_arguments,
     )
 
@@ -25,11 +27,13 @@ __all__ = [
     "McpError",
     "McpResult",
     "McpServer",
+    "McpStateMachine",
     "McpTool",
     "NoAnswer",
     "for_each_tool",
     "for_valid_arguments",
     "invalid_arguments",
+    "state_machine",
     "valid_arguments",
 ]
 

@@ -14,27 +14,34 @@ from __future__ import annotations
 import inspect
 import re
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, partial, wraps
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import hypothesis
 import pytest
 from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, multiple, rule
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import NO_PARAMS, Session
-from mcp_conformance.client.tool_call import Tool, call_in
+from mcp_conformance.client.tool_call import Call, Tool, call_in
 from mcp_conformance.generation import NoExample, example, invalid_strategy, valid, with_known
 from mcp_conformance.protocol.jsonrpc import Line, encode
 from mcp_conformance.protocol.text import shorten
+from mcp_conformance.state.exploring import uses_in
+from mcp_conformance.state.links import Made, Maker, Workable
+from mcp_conformance.state.uses import Use
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.target.world import world_of
 from mcp_conformance.world.exploration import Exploration
+from mcp_conformance.world.filling import put
+from mcp_conformance.world.ours import Ours
+from mcp_conformance.world.worked import Path
 from mcp_conformance.world.world import World
 
 MAX_LINE_LENGTH = 600
@@ -177,6 +184,7 @@ class McpServer:
         self._surface = newest
         self._session = subject.take_session(newest.revision)
         self._explored: set[str] = set()
+        self._uses: dict[tuple[str, ...], tuple[Use, ...]] = {}
 
     @property
     def unusable(self) -> str:
@@ -247,6 +255,25 @@ class McpServer:
             exploration.explore([first])
             if first.reply.fault is not None or exploration.calls_of(tool.name):
                 self.restart()
+
+    @property
+    def ours(self) -> Ours:
+        """What tells values that this run made from others."""
+        return self._world.ownership.ours
+
+    def listed(self, name: str) -> Tool:
+        """Return the listed tool of a name, as a client has it."""
+        return next(one for one in self._surface.tools if one.name == name)
+
+    def uses(self, *names: str) -> tuple[Use, ...]:
+        """Return how these tools use what others of them make, as calls in a process of its own show."""
+        if names not in self._uses:
+            tools = [one for one in self._surface.tools if one.name in names]
+            self.restart()
+            world = world_of(self.settings)
+            self._uses[names] = uses_in(partial(call_in, self._running()), tools, world, self.revision)
+            self.restart()
+        return self._uses[names]
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
@@ -452,6 +479,101 @@ class OwnTest:
         except (LookupError, NoAnswer, NoExample) as error:
             return str(error)
         return ""
+
+
+# Sequences of calls ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Answer:
+    """A call of a tool that succeeded: other calls take values from it."""
+
+    made: Made
+
+    def __repr__(self) -> str:
+        return f"<answer of {self.made.maker.name}>"
+
+
+class McpStateMachine(RuleBasedStateMachine):
+    """A Hypothesis state machine that calls tools in any order; `state_machine` makes it.
+
+    A method ``after_TOOL(self, arguments, result)`` of a subclass is called after each call of that tool; the
+    name has underscores for what a Python name may not have.  Rules, invariants and more are added as in
+    `hypothesis.stateful.RuleBasedStateMachine`.
+    """
+
+    server: ClassVar[McpServer]
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> McpResult:
+        """Call a tool, and have the result judged.  Raises `NoAnswer`."""
+        __tracebackhide__ = True
+        result = self.server.call(tool, arguments)
+        after = getattr(self, f"after_{_python_name(tool)}", None)
+        if after is not None:
+            after(arguments, result)
+        return result
+
+
+def state_machine(server: McpServer, *tools: str) -> type[McpStateMachine]:
+    """Return a Hypothesis state machine whose rules call these tools with valid arguments.
+
+    A value that another of the tools makes, such as an id, is taken from one of its answers; which tool takes
+    what is learned first, by calls in a process of its own.  Raises `LookupError` for an unknown tool and
+    `mcp_conformance.generation.NoExample` if no valid arguments are known.
+    """
+    known = {name: server.tool(name) for name in tools}
+    taken = _taken(server, tools)
+    bundles = {use.maker: Bundle(_python_name(use.maker)) for uses in taken.values() for use in uses.values()}
+    members: dict[str, Any] = {"server": server}
+    for name, tool in known.items():
+        uses = {_python_name(path[-1]): use for path, use in taken.get(name, {}).items()}
+        given: dict[str, Any] = {key: bundles[use.maker] for key, use in uses.items()}
+        given |= {"target": bundles[name]} if name in bundles else {}
+        called = _calling(tool, uses, is_target=name in bundles)
+        drawn = valid_arguments(tool).map(partial(_without, frozenset(use.member for use in uses.values())))
+        decorated: Any = rule(arguments=drawn, **given)
+        members[called.__name__] = decorated(called)
+    return type("McpStateMachine", (McpStateMachine,), members)
+
+
+def _without(paths: Collection[Path], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments without the members at the top that get values of answers."""
+    return {name: value for name, value in arguments.items() if (name,) not in paths}
+
+
+def _taken(server: McpServer, tools: Sequence[str]) -> dict[str, dict[Path, Use]]:
+    """Return by tool at which members a value of another one stands; what was seen counts most."""
+    taken: dict[str, dict[Path, Use]] = {}
+    for use in sorted(server.uses(*tools), key=lambda one: one.trials == 0):
+        if use.handle is not None and use.maker in tools and use.maker != use.tool:
+            taken.setdefault(use.tool, {}).setdefault(use.member, use)
+    return taken
+
+
+def _calling(tool: McpTool, uses: Mapping[str, Use], *, is_target: bool) -> Callable[..., Any]:
+    """Return a rule that calls a tool with arguments, in which values of answers stand at some members."""
+    name, server = tool.name, tool.server
+    maker = Maker(Workable(server.listed(name), {}), ())
+
+    def call(self: Any, arguments: dict[str, Any], **answers: Answer) -> Any:
+        __tracebackhide__ = True
+        for key, answer in answers.items():
+            handle = uses[key].handle
+            put(arguments, uses[key].member, answer.made.value(handle, server.ours) if handle else None)
+        result = self.call(name, arguments)
+        made = Made(maker, {}, Call(maker.workable.tool, arguments, result.reply))
+        if not is_target:
+            return None
+        return Answer(made) if result.ok else multiple()
+
+    call.__name__ = call.__qualname__ = f"call_{_python_name(name)}"
+    return call
+
+
+def _python_name(name: str) -> str:
+    """Return a name with underscores for what a Python name may not have, and after one that rules use."""
+    found = re.sub(r"\W", "_", name)
+    return f"{found}_" if found in ("self", "arguments", "target", "targets") else found
 
 
 def _wire(lines: Sequence[Line]) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mcp_conformance.state.learning import may_read
 from mcp_conformance.state.links import Doing, Handle, Source, Thing, Workable
+from mcp_conformance.world.members import members_of
 from mcp_conformance.world.worked import Path
 
 
@@ -42,33 +44,38 @@ class Use:
 def uses_of(things: Sequence[Thing], tools: Iterable[Workable]) -> Iterator[Use]:
     """Yield the uses of what the things' makers make, by all tools, in the order of the things.
 
-    What a tool makes of another one's thing is left out: that tool changes it.
+    What a tool makes of another one's thing is left out: that tool changes it.  Then come the tools that
+    take what others have answered with, though nothing shows that.
     """
     some = list(tools)
     changing = {one.tool for thing in things for one in thing.effects if one.tool != thing.maker.name}
+    seen: set[tuple[str, str]] = set()
     for thing in things:
-        maker = thing.maker.name
-        if maker in changing and not thing.lasts:
-            continue
-        for link in thing.links:
-            yield Use(maker, link.tool, UseKind.SHOWS, link.handle, link.member, link.seen, link.trials)
-        for one in thing.effects:
-            yield Use(maker, one.tool, DOINGS[one.doing], one.handle, one.member, one.seen, one.trials)
-        known = {link.tool for link in thing.links} | {one.tool for one in thing.effects}
-        for tool in some:
-            if tool.name != maker and tool.name not in known:
-                yield from _taken(thing, tool)
+        if thing.maker.name not in changing or thing.lasts:
+            for use in _seen(thing):
+                seen.add((use.maker, use.tool))
+                yield use
+    for maker in some:
+        for tool in some if not may_read(maker.tool) else ():
+            if tool is not maker and (maker.name, tool.name) not in seen:
+                yield from _taken(maker, tool)
 
 
-def _taken(thing: Thing, tool: Workable) -> Iterator[Use]:
-    """Yield at which members a tool takes what a maker has answered with, or was given."""
+def _seen(thing: Thing) -> Iterator[Use]:
+    maker = thing.maker.name
+    for link in thing.links:
+        yield Use(maker, link.tool, UseKind.SHOWS, link.handle, link.member, link.seen, link.trials)
+    for one in thing.effects:
+        yield Use(maker, one.tool, DOINGS[one.doing], one.handle, one.member, one.seen, one.trials)
+
+
+def _taken(maker: Workable, tool: Workable) -> Iterator[Use]:
+    """Yield at which members a tool takes what another one has answered with, or was given."""
     for path, known in tool.known.items():
-        if known.origin.of != thing.maker.name:
+        if known.origin.of != maker.name:
             continue
-        if known.origin.kind.startswith("arguments"):
-            sent = [one for one in thing.maker.paths if one[-1:] == known.keys[:1]]
-            if sent:
-                yield Use(thing.maker.name, tool.name, UseKind.TAKES, Handle(Source.SENT, sent[0]), path)
-        else:
-            handle = Handle(Source.ANSWERED, known.keys)
-            yield Use(thing.maker.name, tool.name, UseKind.TAKES, handle, path)
+        sent = [one.path for one in members_of(maker.tool.input_schema) if one.path[-1:] == known.keys[:1]]
+        if not known.origin.kind.startswith("arguments"):
+            yield Use(maker.name, tool.name, UseKind.TAKES, Handle(Source.ANSWERED, known.keys), path)
+        elif sent:
+            yield Use(maker.name, tool.name, UseKind.TAKES, Handle(Source.SENT, sent[0]), path)
