@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from mcp_conformance.backend.choice import backend, sicknesses
+from mcp_conformance.backend.choice import Choice, backend, sicknesses
 from mcp_conformance.backend.contact import Contact, shape
 from mcp_conformance.backend.names import Names
 from mcp_conformance.backend.sickness import SICKNESSES
@@ -107,11 +107,11 @@ def test_another_word_is_refused(text):
 def test_other_systems_have_no_such_network(monkeypatch):
     monkeypatch.setattr("sys.platform", "darwin")
     with pytest.raises(Unavailable, match="needs Linux, not darwin"):
-        backend(())
+        backend(Choice())
 
 
 def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setattr("mcp_conformance.backend.choice.find_spec", lambda _: None)
     with pytest.raises(Unavailable, match=r"pip install 'pytest-mcp-conformance\[backend\]'"):
-        backend(())
+        backend(Choice())

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from mcp_conformance.backend.choice import backend, sicknesses
+from mcp_conformance.backend.choice import Choice, backend, sicknesses
 from mcp_conformance.sandbox.confined import Confined
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.transport.process import Process
@@ -34,7 +34,7 @@ CHOSEN = "503,500,429,401,cut,large,elsewhere,reset,silent"
 def sick_network():
     """Return a network with a sick API; None where a process gets none of its own."""
     try:
-        return backend(sicknesses(CHOSEN))
+        return backend(Choice(sicknesses(CHOSEN)))
     except Unavailable:
         return None
 
@@ -42,7 +42,7 @@ def sick_network():
 def require_network():
     """Skip the test where a process gets no network of its own."""
     try:
-        backend(())
+        backend(Choice())
     except Unavailable as reason:
         pytest.skip(str(reason))
 

@@ -121,9 +121,9 @@ class Backend:
 
     def describe(self) -> str:
         """Return how it answers, in one line."""
-        names = ", ".join(one.name for one in self.sicknesses) or "well"
+        names = ", ".join(one.name for one in self.sicknesses)
         names = "sick" if self.sicknesses == SICKNESSES else names
-        return f"{self.api.describe()}; {names}"
+        return f"{self.api.describe()}; {names}" if names else self.api.describe()
 
     # How it answers ------------------------------------------------------------------------------
 
@@ -208,6 +208,7 @@ class Backend:
 
     def _serve(self, plain: socket.socket, caller: Caller) -> None:
         connection, contact, asked = take(plain, caller, self._authority, self._finds)
+        is_known = not contact.method or self.api.knows(asked)
 
         def is_over() -> bool:
             return self._epoch != epoch or caller.gone.is_set()
@@ -218,7 +219,7 @@ class Backend:
 
         with self._changed:
             epoch, sickness = self._epoch, self._sickness
-            contact = replace(contact, number=self._number, at=time.monotonic())
+            contact = replace(contact, number=self._number, at=time.monotonic(), is_known=is_known)
             line = Line(connection, contact, asked, self.api, wanted)
             self._number += bool(contact.method)
             self._contacts.append(contact)

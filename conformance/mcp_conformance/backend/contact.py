@@ -23,9 +23,10 @@ class Contact:
 
     The ``path`` is without its values, of a query are the names.  ``sent`` is the size of the body in bytes.
     ``has_credential`` says that a credential of the user is in it.  ``refusal`` is why a client broke TLS
-    off, and then there is no method.  ``number`` counts the requests under one condition, from 0, ``at`` is
-    the moment when one arrived, in seconds, and ``same`` is a number that only the same requests share.
-    ``is_keyed`` says that a key lets the API know a repetition.
+    off, and then there is no method.  ``is_known`` says that there is an answer, if answers are recorded.
+    ``number`` counts the requests under one condition, from 0, ``at`` is the moment when one arrived, in
+    seconds, and ``same`` is a number that only the same requests share.  ``is_keyed`` says that a key lets
+    the API know a repetition.
     """
 
     host: str
@@ -36,6 +37,7 @@ class Contact:
     is_encrypted: bool = False
     has_credential: bool = False
     refusal: str = ""
+    is_known: bool = True
     number: int = field(default=0, compare=False)
     at: float = field(default=0.0, compare=False)
     same: int = field(default=0, compare=False)
@@ -65,7 +67,7 @@ class HostUse:
 
     ``when`` is `AT_START`, `IN_LISTS` or `IN_CALL`, then of the ``tool``; ``host`` is the beginning of a URL.
     The ``path`` is without its values, ``sent`` is the size of the body in bytes.  Without a ``method`` the
-    server broke TLS off, as ``refusal`` says.
+    server broke TLS off, as ``refusal`` says.  ``is_known`` is that of a `Contact`.
     """
 
     when: str
@@ -75,13 +77,15 @@ class HostUse:
     path: str = ""
     sent: int = 0
     refusal: str = ""
+    is_known: bool = True
 
     @classmethod
     def of(cls, contact: Contact, when: str, tool: str = "", values: Collection[str] = ()) -> HostUse:
         """Return the use that a contact makes; ``values`` of the call are left out of its path."""
         place, query, names = contact.path.partition("?")
         path = "/".join(VALUE if part in values else part for part in place.split("/")) + query + names
-        return cls(when, tool, contact.where, contact.method, path, contact.sent, contact.refusal)
+        facts = contact.sent, contact.refusal, contact.is_known
+        return cls(when, tool, contact.where, contact.method, path, *facts)
 
 
 def shape(target: str) -> str:

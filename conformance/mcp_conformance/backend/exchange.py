@@ -43,6 +43,11 @@ class Answered:
     headers: Headers = ()
     body: bytes = b""
 
+    @property
+    def is_success(self) -> bool:
+        """Whether the API did what was asked."""
+        return self.status in range(200, 300)
+
     def encoded(self, method: str) -> bytes:
         """Return the bytes of the response to a request with this method, after which the connection ends."""
         try:
@@ -95,3 +100,12 @@ class EmptyApi:
         """Return an empty object."""
         del asked
         return Answered(200, (("content-type", JSON),), b"{}")
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request and its answer; ``started`` is the time in the words of ISO 8601."""
+
+    asked: Asked
+    answered: Answered
+    started: str = ""

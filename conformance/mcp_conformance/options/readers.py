@@ -20,7 +20,7 @@ from mcp_conformance.protocol.text import did_you_mean, shorten
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
 
-    from mcp_conformance.backend.sickness import Sickness
+    from mcp_conformance.backend.choice import Choice as ApiChoice
     from mcp_conformance.report.baseline import Baseline
     from mcp_conformance.report.exercise import RequiredExercise
     from mcp_conformance.report.model import Report
@@ -57,11 +57,11 @@ def seconds(given: Given) -> float:
     return _above_0(given.text.removesuffix("s"), "seconds", given.text)
 
 
-def sicknesses(given: Given) -> tuple[Sickness, ...]:
-    """Return what goes wrong with the API of the server."""
-    from mcp_conformance.backend.choice import sicknesses  # noqa: PLC0415
+def api(given: Given) -> ApiChoice:
+    """Return which API the server has, and what goes wrong with it."""
+    from mcp_conformance.backend.choice import choice  # noqa: PLC0415
 
-    return sicknesses(given.text)
+    return choice(given.text, given.path)
 
 
 def megabytes(given: Given) -> int:

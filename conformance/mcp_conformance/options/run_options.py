@@ -27,10 +27,11 @@ from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import LANDLOCK, NAMESPACES, NONE, Choice, Sandbox
 from mcp_conformance.target.contract import FILE, Contract
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.transport.credentials import HIDDEN, redacted
+from mcp_conformance.transport.credentials import HIDDEN, redacted, secrets_of
 from mcp_conformance.transport.http.endpoint import is_loopback
 from mcp_conformance.transport.http.server import DEFAULT_PATH, PORT, HttpServer
 from mcp_conformance.transport.http.turns import REMOTE_RATE
+from mcp_conformance.transport.redaction import Redaction
 
 if TYPE_CHECKING:
     from mcp_conformance.backend.backend import Backend
@@ -111,7 +112,7 @@ def read_settings(chosen: Chosen) -> Settings:
     if confinement is not None and chosen.has("backend"):
         # In the namespace of users of its network there are no others.
         confinement = replace(confinement, is_other=False)
-    return Settings(
+    settings = Settings(
         command=command,
         env=given_variables(chosen),
         expanded=chosen.expanded,
@@ -119,9 +120,9 @@ def read_settings(chosen: Chosen) -> Settings:
         http=http,
         spacing=Spacing(read(chosen, "rate", math.inf) if http is None else math.inf),
         sandbox=confinement,
-        backend=backend(chosen, http, confinement),
         **setting_values(chosen),
     )
+    return replace(settings, backend=backend(chosen, settings)) if chosen.has("backend") else settings
 
 
 def expect_no_gap(chosen: Chosen, command: Sequence[str]) -> None:
@@ -256,18 +257,21 @@ def sandbox(chosen: Chosen, http: HttpServer | None) -> Sandbox | None:
         raise chosen.error("sandbox", reason) from None
 
 
-def backend(chosen: Chosen, http: HttpServer | None, confinement: Sandbox | None) -> Backend | None:
-    """Return the network in which each host is this process; None without one.  Raises `BadOption`."""
-    if not chosen.has("backend"):
-        return None
-    sicknesses = read(chosen, "backend")
+def backend(chosen: Chosen, settings: Settings) -> Backend:
+    """Return the network in which each host is this process.  Raises `BadOption`."""
+    choice, http, confinement = read(chosen, "backend"), settings.http, settings.sandbox
     if http is not None and not http.command:
         raise chosen.error("backend", "it is for a command, not for a URL")
     if confinement is not None and confinement.kind not in (NAMESPACES, LANDLOCK):
         raise chosen.error("backend", f"it works with namespaces and landlock, not with {confinement.kind}")
+    if confinement is not None and choice.record is not None and not confinement.network:
+        raise chosen.error(
+            "backend", "record=FILE lets requests reach real hosts: the sandbox needs --allow-net"
+        )
     from mcp_conformance.backend.choice import backend  # noqa: PLC0415
 
+    sources = {name: Redaction(secrets_of((), {name: text})) for name, text in settings.env.items()}
     try:
-        return backend(sicknesses)
-    except Unavailable as reason:
+        return backend(choice, settings.redaction, sources)
+    except (Unavailable, ValueError) as reason:
         raise chosen.error("backend", reason) from None

@@ -97,10 +97,11 @@ OPTIONS = (
         "backend",
         "KIND",
         "this tool plays every host that the server connects to, with an API that works (inventory), that "
-        "fails in every way (sick), or in some, such as 503,html,silent,reset",
+        "fails in every way (sick), or in some, such as 503,html,silent,reset; with record=FILE the real "
+        "hosts answer, and that is kept without credentials; replay=FILE and replay=FILE,sick answer from it",
         commands=RUNS,
         default="the real network",
-        reader=readers.sicknesses,
+        reader=readers.api,
     ),
     Option(
         *("fuzz", "LEVEL", "how much to fuzz: none, quick or thorough"),

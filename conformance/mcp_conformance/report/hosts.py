@@ -23,7 +23,9 @@ class AskedHost(HostUse):
     @property
     def request(self) -> str:
         """The method and the path."""
-        return f"{self.method} {self.path}" if self.method else self.refusal
+        if not self.method:
+            return self.refusal
+        return f"{self.method} {self.path}" + ("" if self.is_known else " (not recorded)")
 
 
 def asked_hosts(uses: Mapping[HostUse, int]) -> tuple[AskedHost, ...]:

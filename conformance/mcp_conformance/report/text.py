@@ -150,7 +150,8 @@ def limit_lines(
         shown = f", of {first_names(tools)}" if tools else ""
         yield f"not fuzzed: {plural(len(late), 'check')}{shown}, as the time was over (--time)"
     yield from _gentle_lines(subject, exercise)
-    if subject.settings.backend is None:  # an API that answers {} lets no tool succeed
+    backend = subject.settings.backend
+    if backend is None or not backend.api.is_empty:  # an API that answers {} lets no tool succeed
         yield from _failing_lines(subject, exercise)
     yield from _spared_lines(exercise)
     if dropped:

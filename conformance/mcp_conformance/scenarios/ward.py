@@ -93,7 +93,7 @@ class Ward:
             self.opening = self.begin().open(self.settings.start_timeout)
             self.backend.settle()
             if self.opening.value is None:
-                skip(f"no session opens while every host answers 200 with {{}}: {self.opening}")
+                skip(f"no session opens while every host works: {self.opening}")
         assert self._session is not None
         return self._session
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.transport.lock import locked
 from mcp_conformance.world.folder import Folder
 from mcp_conformance.world.known import Known, Origin, Owner
-from mcp_conformance.world.lock import locked
 from mcp_conformance.world.worked import Working, in_order
 
 FORMAT = 2

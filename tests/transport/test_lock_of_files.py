@@ -3,12 +3,12 @@
 import subprocess
 import sys
 
-from mcp_conformance.world.lock import locked
+from mcp_conformance.transport.lock import locked
 
 HOLDING = """\
 import sys, time
 from pathlib import Path
-from mcp_conformance.world.lock import locked
+from mcp_conformance.transport.lock import locked
 with locked(Path(sys.argv[1]), 0.0) as is_ours:
     print(is_ours, flush=True)
     time.sleep(60)
