@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.expect import require_some, skip
+from mcp_conformance.scenarios.api_inventory import inventory
 from mcp_conformance.scenarios.reading_effects import effects_of_reading_tools, reading_calls
 from mcp_conformance.scenarios.tool_effects import UNSEEN, effects_of_tools, named_changes
 from mcp_conformance.verdicts import Finding
@@ -50,6 +51,11 @@ def test_a_repeated_call_of_an_idempotent_tool_changes_no_files(server):
 @pytest.mark.requirement("tools.hints.closed-world")
 @pytest.mark.capability("tools")
 def test_a_tool_of_a_closed_world_reaches_for_nothing_outside(server):
+    if server.settings.backend is not None:
+        for one in inventory(server).judged:
+            if one.call.tool.closed_world and (asked := one.asked_outside):
+                expected = "no host asked by a tool that declares openWorldHint: false"
+                raise Finding(expected, ", ".join(dict.fromkeys(map(str, asked))), one.lines, tool=one.tool)
     if server.session.process.traffic is None:
         skip(UNSEEN)
     for one in _judged(server, lambda tool: tool.closed_world, "openWorldHint: false"):

@@ -110,7 +110,7 @@ class MutantRun:
     @property
     def needs_own_network(self):
         """Whether the mutant is seen only by what it sends."""
-        return not SEEN_BY_PACKETS.isdisjoint(self.mutant.breaks)
+        return self.mutant.family != WATCHED and not SEEN_BY_PACKETS.isdisjoint(self.mutant.breaks)
 
     def missing(self, settings):
         """Return what the mutant needs and is not here; empty if nothing is missing."""

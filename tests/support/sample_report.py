@@ -2,8 +2,10 @@
 
 from dataclasses import asdict
 
+from mcp_conformance.backend.contact import AT_START, IN_CALL
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.exercise import ExercisedTool
+from mcp_conformance.report.hosts import AskedHost
 from mcp_conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
 from mcp_conformance.report.strict_json import without_halves
 from mcp_conformance.report.tool_links import ToolLink
@@ -139,6 +141,11 @@ REPORT = Report(
         ExercisedTool("later", "it can only be called as a task"),
         ExercisedTool("review", "", 4, 1, 1, ("an answer of add",), kind="prompt"),
         ExercisedTool("note://{id}", calls=8, kind="template"),
+    ),
+    hosts=(
+        AskedHost(AT_START, "", "https://registry.example", "GET", "/latest"),
+        AskedHost(IN_CALL, EVIL, f"https://{EVIL}", "POST", f"/{EVIL}", 20, times=3),
+        AskedHost(IN_CALL, "add", "https://own.example", refusal=EVIL),
     ),
     links=(
         ToolLink("add", "find", UseKind.SHOWS, seen=3, trials=3),

@@ -10,6 +10,7 @@ from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.exercise import ExercisedTool, exercised_tools, fetched
+from mcp_conformance.report.hosts import asked_hosts
 from mcp_conformance.report.model import plural
 from mcp_conformance.report.text import lacking_line
 
@@ -41,11 +42,15 @@ def not_judged(config: pytest.Config) -> str:
 
 
 def note_in_junit(config: pytest.Config) -> None:
-    """Add what was exercised to the properties of the suite, if pytest writes JUnit's XML."""
+    """Add what was exercised and asked to the properties of the suite, if pytest writes JUnit's XML."""
     xml = config.stash.get(xml_key, None)
     if xml is None:
         return
-    tools = run_state(config).subject.settings.redaction(exercise_of(config))
+    redacted = run_state(config).subject.settings.redaction
+    for host in redacted(asked_hosts(run_state(config).counts.hosts)):
+        request = f"{named(host.request)}: {plural(host.times, 'time')}, {host.sent} bytes"
+        xml.add_global_property(f"asks {named(host.host)} {host.occasion}", request)
+    tools = redacted(exercise_of(config))
     could = [one for one in tools if one.is_callable]
     if could:
         done = sum(one.is_exercised for one in could)

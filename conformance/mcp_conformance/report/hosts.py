@@ -10,6 +10,7 @@ from mcp_conformance.protocol.text import first_names, named
 
 MAX_HOSTS, MAX_REQUESTS, MAX_TOOLS = 20, 3, 3
 """How many hosts, and of each how many requests and tools, the lines name."""
+HOSTS = "What the server asks of other hosts"
 WHEN = {AT_START: "at the start", IN_LISTS: "while the tools are listed"}
 ORDER = (*WHEN, IN_CALL)
 
@@ -19,6 +20,11 @@ class AskedHost(HostUse):
     """A request to a host, and how often it was made in one call, or before any."""
 
     times: int = 1
+
+    @property
+    def occasion(self) -> str:
+        """When it is asked, in words: before any call, or in calls of a tool."""
+        return WHEN.get(self.when, f"in calls of {named(self.tool, 40)}")
 
     @property
     def request(self) -> str:

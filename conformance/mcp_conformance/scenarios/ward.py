@@ -18,6 +18,7 @@ from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.sandbox.traffic import Attempt
 from mcp_conformance.scenarios.tool_effects import attempts
 from mcp_conformance.target.server import Server
+from mcp_conformance.transport.http.endpoint import is_loopback
 
 HELD_SECONDS = 0.3
 """How long the answer to a tool is held, to see whether the tool waits for it.  A tool that does not was
@@ -66,6 +67,11 @@ class Treatment:
     def has_ended(self) -> bool:
         """Whether the process ended in place of an answer."""
         return isinstance(self.reply.fault, Closed)
+
+    @property
+    def asked_outside(self) -> tuple[Contact, ...]:
+        """The requests that arrived and were not for this machine."""
+        return tuple(one for one in self.asked if not is_loopback(one.where))
 
     @property
     def asked(self) -> tuple[Contact, ...]:

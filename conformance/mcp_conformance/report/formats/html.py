@@ -14,6 +14,7 @@ from mcp_conformance.report import markup as h
 from mcp_conformance.report.exercise import FETCHED, ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.formats.page import document, footer
+from mcp_conformance.report.hosts import HOSTS, AskedHost
 from mcp_conformance.report.markup import MAX_TEXT, Child, Html, joined, together
 from mcp_conformance.report.model import Interface, Report, Result, by_reason, grouped
 from mcp_conformance.report.picture import picture
@@ -36,7 +37,7 @@ def render(report: Report) -> str:
         h.main(
             "\n",
             *(_filters(report), _findings(report), _rules(report)),
-            *(_matrix(report), _exercise(report), _links(report), _run(report)),
+            *(_matrix(report), _exercise(report), _links(report), _hosts(report), _run(report)),
         ),
         footer(report.tool_version),
     ]
@@ -343,6 +344,22 @@ def _linked(one: ToolLink) -> Iterator[Html]:
     yield h.td(f"{one.does} it")
     yield h.td(prose(one.by))
     yield h.td(one.times)
+
+
+def _hosts(report: Report) -> Html | None:
+    """Return what the server asks of other hosts, if that was looked at."""
+    if not report.hosts:
+        return None
+    heads = [h.th(one, scope="col") for one in ("host", "when", "request", "bytes", "times")]
+    return fold(HOSTS, h.table("\n", h.tr(heads), [h.tr(_host(one)) for one in report.hosts]))
+
+
+def _host(one: AskedHost) -> Iterator[Html]:
+    yield h.th(h.code(one.host), scope="row")
+    yield h.td(prose(one.occasion))
+    yield h.td(h.code(one.request))
+    yield h.td(f"{one.sent:,}", class_="number")
+    yield h.td(f"{one.times:,}", class_="number")
 
 
 # The run ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
+from mcp_conformance.report.hosts import AskedHost
 from mcp_conformance.report.model import FoundDefect, Interface, OfferedTool, Report, Result
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.report.tool_links import ToolLink
@@ -66,7 +67,7 @@ def _head(report: Report) -> dict[str, Any]:
         "notices": report.notices,
         "outdated": report.outdated,
         "exercise": exercise_members(report),
-        **({"hosts": [vars(one) for one in report.hosts]} if report.hosts else {}),
+        **host_members(report),
         **({"links": [vars(one) for one in report.links]} if report.links else {}),
         "deviations": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.deviations.items()],
         "matrix": report.matrix,
@@ -97,6 +98,11 @@ def exercise_members(report: Report) -> dict[str, Any]:
         "tools": [vars(one) for one in report.exercise if one.is_tool],
         "fetched": [vars(one) for one in report.exercise if not one.is_tool],
     }
+
+
+def host_members(report: Report) -> dict[str, Any]:
+    """Return what the server asks of other hosts, as JSON has it; nothing if that was not looked at."""
+    return {"hosts": [vars(one) for one in report.hosts]} if report.hosts else {}
 
 
 def _interface(one: Interface) -> dict[str, Any]:
@@ -172,6 +178,7 @@ def _report(data: Mapping[str, Any]) -> Report:
         exercise=read_exercise([*exercise.get("tools", ()), *exercise.get("fetched", ())]),
         lacking=exercise.get("lacking", ""),
         is_partial=exercise.get("partial", False),
+        hosts=tuple(AskedHost(**one) for one in data.get("hosts", ())),
         links=tuple(ToolLink(**one | {"does": UseKind(one["does"])}) for one in data.get("links", ())),
     )
 

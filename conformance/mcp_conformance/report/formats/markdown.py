@@ -9,6 +9,7 @@ from mcp_conformance.outcome import Listed, Outcome, listed_by
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.report.exercise import FETCHED
 from mcp_conformance.report.file_format import FileFormat
+from mcp_conformance.report.hosts import HOSTS
 from mcp_conformance.report.model import Report, Result, by_reason, grouped
 from mcp_conformance.report.text import defect_lines, figures_of, vain_lines
 from mcp_conformance.requirements.catalogue import families
@@ -28,7 +29,7 @@ MAX_CASES = MAX_DEFECTS = 5
 MAX_NAMES = 8
 MAX_TEXT = 600
 MAX_WIRE_LINES = 6
-MAX_TOOLS, MAX_TOOL_NAME = 60, 60
+MAX_TOOLS, MAX_TOOL_NAME, MAX_HOSTS = 60, 60, 60
 
 
 def render(report: Report, changes: Sequence[str] = ()) -> str:
@@ -114,6 +115,7 @@ def _evidence(one: Result) -> Iterator[str]:
 
 def _tail(report: Report) -> Iterator[str]:
     yield from _exercise(report)
+    yield from _hosts(report)
     if not report.results:
         return
     shown = [outcome for outcome in Outcome if outcome in report.counts]
@@ -136,6 +138,19 @@ def _exercise(report: Report) -> Iterator[str]:
     if len(tools) > MAX_TOOLS:
         rows.append([f"and {len(tools) - MAX_TOOLS} more", "", "", "", ""])
     yield _folded(report.share_exercised or FETCHED, rows)
+
+
+def _hosts(report: Report) -> Iterator[str]:
+    """Yield the table of what the server asks of other hosts, if that was looked at."""
+    if not report.hosts:
+        return
+    rows = [["host", "when", "request", "bytes", "times"], ["---", "---", "---", "---:", "---:"]]
+    for one in report.hosts[:MAX_HOSTS]:
+        numbers = [str(one.sent), str(one.times)]
+        rows.append([code(named(one.host)), code(one.occasion), code(one.request), *numbers])
+    if len(report.hosts) > MAX_HOSTS:
+        rows.append([f"and {len(report.hosts) - MAX_HOSTS} more", "", "", "", ""])
+    yield _folded(HOSTS, rows)
 
 
 def _folded(title: str, rows: Iterable[Iterable[str]]) -> str:
