@@ -44,6 +44,14 @@ def test_each_host_has_a_line():
     ]
 
 
+def test_a_client_that_goes_without_a_word_is_not_said_to_distrust():
+    use = HostUse(IN_CALL, "look", API, refusal="unexpected eof while reading")
+    (line,) = host_lines(asked_hosts({use: 1}))
+    assert line.endswith(
+        "(unexpected eof while reading), perhaps as it trusts only certificate authorities of its own"
+    )
+
+
 def test_lines_are_few():
     uses = {HostUse(IN_CALL, f"tool{at}", f"https://{at}.example", "GET", "/"): 1 for at in range(30)}
     lines = list(host_lines(asked_hosts(uses)))

@@ -13,6 +13,8 @@ MAX_HOSTS, MAX_REQUESTS, MAX_TOOLS = 20, 3, 3
 HOSTS = "What the server asks of other hosts"
 WHEN = {AT_START: "at the start", IN_LISTS: "while the tools are listed"}
 ORDER = (*WHEN, IN_CALL)
+ALERT = "alert"
+"""What OpenSSL's names of the messages have by which a client says why it ends a handshake."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,12 @@ def host_lines(hosts: Iterable[AskedHost]) -> Iterator[str]:
             requests = first_names(list(dict.fromkeys(named(one.request, 90) for one in asked)), MAX_REQUESTS)
             yield f"asks {named(host)} {_when(asked)}: {requests}"
         if refusals := [one for one in some if not one.method]:
+            refusal = refusals[0].refusal
+            # An alert names the certificate; a client that only goes says nothing.
+            reason = "as" if ALERT in refusal else "perhaps as"
             yield (
                 f"{named(host)} could not be judged: the server ends the TLS handshake {_when(refusals)} "
-                f"({refusals[0].refusal}), as it trusts only certificate authorities of its own"
+                f"({refusal}), {reason} it trusts only certificate authorities of its own"
             )
     if len(grouped) > MAX_HOSTS:
         yield f"asks {len(grouped) - MAX_HOSTS} more hosts"

@@ -145,7 +145,10 @@ def _params(call: Call, name: str, word: str) -> dict[str, Any]:
 
 
 def _cancelled(room: Ward, call: Call) -> Cancelled | None:
-    """Cancel a call that waits for the API; None if the server does not read the cancellation meanwhile."""
+    """Cancel a call that waits for the API.
+
+    None if the server does not read the cancellation meanwhile, as one that makes one call after the other.
+    """
     session, backend = room.session, room.backend
     backend.become(SILENT)
     request = session.send("tools/call", call.params)
@@ -157,6 +160,7 @@ def _cancelled(room: Ward, call: Call) -> Cancelled | None:
         room.wait(lambda: not backend.waiting, CANCEL_SECONDS)
     left = backend.waiting
     backend.become(WELL)
-    if not is_read or session.closed:
+    has_ended = session.is_answered(request) and session.await_reply(request).error is None
+    if not is_read or session.closed or (has_ended and not left):
         return None
     return Cancelled(call.tool.name, (request, line), left)
