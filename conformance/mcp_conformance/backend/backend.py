@@ -17,7 +17,7 @@ from mcp_conformance.backend.authority import Authority
 from mcp_conformance.backend.contact import Contact
 from mcp_conformance.backend.dialer import Dialer
 from mcp_conformance.backend.exchange import Api, EmptyApi
-from mcp_conformance.backend.line import Caller, Line, take
+from mcp_conformance.backend.line import Caller, Line, is_readable, take
 from mcp_conformance.backend.names import Names
 from mcp_conformance.backend.network import Network
 from mcp_conformance.backend.place import NO_CHANNEL, Place
@@ -87,7 +87,7 @@ class Backend:
         self._names = Names()
         self._networks: weakref.WeakSet[Network] = weakref.WeakSet()
         self._contacts: list[Contact] = []
-        self._unread: dict[socket.socket, bool] = {}
+        self._unread: dict[socket.socket, socket.socket | None] = {}
         self._lines: list[Line] = []
         self._changed = threading.Condition()
         self._sickness, self._epoch, self._number, self._is_held = WELL, 0, 0, False
@@ -109,10 +109,12 @@ class Backend:
             return tuple(one.contact for one in self._lines if not one.is_left)
 
     def settle(self) -> None:
-        """Wait until each connection that was taken is a contact; not again for one that stays idle."""
+        """Wait until each connection on which a client has begun to speak is a contact.
+
+        A client may open one in advance, and leave it idle.
+        """
         with self._changed:
-            if not self._changed.wait_for(lambda: not any(self._unread.values()), SETTLE_SECONDS):
-                self._unread = dict.fromkeys(self._unread, False)
+            self._changed.wait_for(lambda: not any(map(_is_begun, self._unread.values())), SETTLE_SECONDS)
 
     @property
     def folder(self) -> Path:
@@ -203,11 +205,16 @@ class Backend:
     def _begin(self, connection: socket.socket, caller: Caller) -> None:
         """Answer the request of one connection, in a thread of its own."""
         with self._changed:
-            self._unread[connection] = True
+            self._unread[connection] = connection
         threading.Thread(target=self._serve, args=(connection, caller), daemon=True).start()
 
     def _serve(self, plain: socket.socket, caller: Caller) -> None:
-        connection, contact, asked = take(plain, caller, self._authority, self._finds)
+        def awaits(source: socket.socket | None) -> None:
+            with self._changed:
+                self._unread[plain] = source
+                self._changed.notify_all()
+
+        connection, contact, asked = take(plain, caller, self._authority, self._finds, awaits)
         is_known = not contact.method or self.api.knows(asked)
 
         def is_over() -> bool:
@@ -238,6 +245,11 @@ class Backend:
         with self._changed:
             self._changed.wait_for(lambda: not self._is_held or is_over())
             return not is_over()
+
+
+def _is_begun(awaited: socket.socket | None) -> bool:
+    """Return whether a client has begun to speak on a connection; None for one that is read already."""
+    return awaited is None or is_readable(awaited)
 
 
 @cache

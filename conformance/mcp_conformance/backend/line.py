@@ -83,10 +83,7 @@ class Line:
     @property
     def is_left(self) -> bool:
         """Whether the client has left: after its request it writes only that it ends the connection."""
-        with selectors.DefaultSelector() as selector, suppress(OSError, ValueError):
-            selector.register(self.connection, selectors.EVENT_READ)
-            return bool(selector.select(0))
-        return True
+        return is_readable(self.connection)
 
     def end(self) -> None:
         """Close the connection; in order, the other side has read everything first."""
@@ -111,20 +108,38 @@ class Caller:
     gone: threading.Event
 
 
+def is_readable(connection: socket.socket, seconds: float = 0.0) -> bool:
+    """Wait so many seconds for bytes or the end of a connection; return whether either is there."""
+    with selectors.DefaultSelector() as selector, suppress(OSError, ValueError):
+        selector.register(connection, selectors.EVENT_READ)
+        return bool(selector.select(seconds))
+    return True
+
+
 def take(
-    connection: socket.socket, caller: Caller, authority: Authority, finds: Callable[[str], bool]
+    connection: socket.socket,
+    caller: Caller,
+    authority: Authority,
+    finds: Callable[[str], bool],
+    awaits: Callable[[socket.socket | None], None],
 ) -> tuple[socket.socket, Contact, Asked]:
     """Read a request; return the connection, in TLS if that is spoken, the contact, and the request.
 
-    The contact has no method if no request came.  ``finds`` tells whether a text has a credential.
+    The contact has no method if no request came.  ``finds`` tells whether a text has a credential,
+    ``awaits`` is called with the connection while it is the client's turn, with None once it has begun.
     """
     connection.settimeout(READ_SECONDS)
     names, is_encrypted, refusal = [caller.host], False, ""
     try:
+        is_readable(connection, READ_SECONDS)
+        awaits(None)
         is_encrypted = connection.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE
         if is_encrypted:
             connection = secure = _encrypted(connection, caller, authority, names)
             secure.do_handshake()
+            awaits(secure)
+            is_readable(secure, READ_SECONDS)
+            awaits(None)
         request, body = _request(connection)
     except ssl.SSLError as error:
         refusal = (error.reason or "TLS failed").lower().replace("_", " ")
@@ -133,22 +148,31 @@ def take(
     if refusal:
         contact = Contact(names[-1], caller.port, is_encrypted=is_encrypted, refusal=refusal)
         return connection, contact, Asked("", contact.where, "")
-    host = next((text.decode("latin-1") for name, text in request.headers if name == b"host"), "")
+    named = names[-1] if is_encrypted else ""
+    contact, asked = _contact(request, body, caller, named, finds)
+    return connection, contact, asked
+
+
+def _contact(
+    request: h11.Request, body: bytes, caller: Caller, named: str, finds: Callable[[str], bool]
+) -> tuple[Contact, Asked]:
+    """Return what a request asks; ``named`` is the host in the TLS hello, empty without TLS."""
     target = request.target.decode("latin-1")
     headers = tuple((name.decode("latin-1"), text.decode("latin-1")) for name, text in request.headers)
+    host = next((text for name, text in headers if name == "host"), "")
     texts = (target, *(text for _, text in headers), body.decode("utf-8", "replace"))
     contact = Contact(
-        names[-1] if is_encrypted else _without_port(host) or caller.host,
+        named or _without_port(host) or caller.host,
         caller.port,
         request.method.decode("latin-1"),
         shape(target),
         len(body),
-        is_encrypted,
+        bool(named),
         any(map(finds, texts)),
-        same=hash((names[-1], host, request.method, target, body)),
+        same=hash((named, host, request.method, target, body)),
         is_keyed=any(IDEMPOTENCY in name for name, _ in headers),
     )
-    return connection, contact, Asked(contact.method, contact.where, target, headers, body)
+    return contact, Asked(contact.method, contact.where, target, headers, body)
 
 
 def _without_port(host: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_conformance.backend.contact import Contact
@@ -13,6 +15,7 @@ from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.reply import Flood, Reply, Silence, Unread
 from mcp_conformance.client.tool_call import SLOW_SECONDS, Call
 from mcp_conformance.expect import require_some
+from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.text import first_names, named, shorten
 from mcp_conformance.scenarios.api_inventory import KIND_SECONDS, NO_API, inventory, needed
 from mcp_conformance.scenarios.ward import SURE_SECONDS, Treatment, Ward, ward
@@ -219,32 +222,43 @@ def hurried(one: Treatment) -> tuple[Contact, float] | None:
 def unanswered(server: Server) -> tuple[Treatment, ...]:
     """Call all tools that need the API at once while it does not answer; return those without an answer.
 
-    Of a server that answers nothing else meanwhile only the first call counts: the others may wait for it.
+    Each way in which it does not has a process of its own, so that their timeouts pass at the same time.  Of
+    a server that answers nothing else meanwhile only the first call counts: the others may wait for it.
     """
     chosen = _chosen(server, ends=False)
     require_some(chosen, skip="no sickness was chosen that keeps a tool waiting (--backend silent)")
     calls = [one.call for one in _asking(server)]
-    found: list[Treatment] = []
-    with ward(server) as room:
-        for sickness in chosen:
-            known = [one.tool for one in found]
-            left = [call for call in calls if call.tool.name not in known]
-            found += _together(room, left, sickness)
-            room.leave()
-    return tuple(found)
+    with ExitStack() as opened:
+        begun = [_begun(opened.enter_context(ward(server)), calls, sickness) for sickness in chosen]
+        return tuple(one for together in begun for one in together.ended())
 
 
-def _together(room: Ward, calls: Sequence[Call], sickness: Sickness) -> list[Treatment]:
+@dataclass(frozen=True)
+class _Together:
+    """Calls that were sent at once to a server whose API has a sickness, and a ping after them."""
+
+    room: Ward
+    sickness: Sickness
+    sent: Sequence[tuple[Call, Line]]
+    ping: Line
+
+    def ended(self) -> list[Treatment]:
+        """Wait for the answers, and return those that did not come."""
+        session = self.room.session
+        replies = [
+            Treatment(call, self.sickness, reply_within(session, request, session.timeout))
+            for call, request in self.sent
+        ]
+        self.room.backend.become(WELL)
+        counted = replies if session.is_answered(self.ping) else replies[:1]
+        return [one for one in counted if isinstance(one.reply.fault, Silence)]
+
+
+def _begun(room: Ward, calls: Sequence[Call], sickness: Sickness) -> _Together:
     session = room.session
     room.backend.become(sickness)
     sent = [(call, session.send("tools/call", call.params)) for call in calls]
-    ping = session.send(session.liveness_method)
-    replies = [
-        Treatment(call, sickness, reply_within(session, request, session.timeout)) for call, request in sent
-    ]
-    room.backend.become(WELL)
-    counted = replies if session.is_answered(ping) else replies[:1]
-    return [one for one in counted if isinstance(one.reply.fault, Silence)]
+    return _Together(room, sickness, sent, session.send(session.liveness_method))
 
 
 @scenario
