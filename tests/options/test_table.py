@@ -32,7 +32,7 @@ PARTS = {
     "contract": ("contract",),
 }
 """The options that set no field alone, by what is made of them."""
-IN_WORDS = {"cwd", "rules-as-of", "time", "calls-per-tool", "baseline", "since", "database"}
+IN_WORDS = {"cwd", "rules-as-of", "time", "within", "calls-per-tool", "baseline", "since", "database"}
 IN_WORDS |= {"require-exercised", "backend"}
 IN_WORDS |= {"failing-call", "mutating-call"}
 """The options whose default is described in words, so that no reader can read it."""

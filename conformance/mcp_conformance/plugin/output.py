@@ -36,6 +36,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     state.report = report
     if report.lacking and session.exitstatus in GREEN:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if report.status == "untested" and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # none fitted into --within
     state.written = [*_write_files(session, report), *_write_for_github(session, report)]
 
 
