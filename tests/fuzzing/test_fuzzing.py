@@ -261,6 +261,12 @@ def test_a_tool_that_ignores_several_keywords_is_one_finding(fuzzed, validating,
     assert all(one in words for one in ("pattern at /id", "minLength at /name", "maximum at /count")), words
 
 
+def test_a_tool_that_takes_any_type_is_not_said_to_repair_values_too(fuzzed, validating, monkeypatch):
+    leave_out_shrinking(monkeypatch)
+    verdicts = fuzzed(validating("type"), "order", VALIDATED)
+    assert {one.outcome for one in verdicts if one.row.id == VALIDATED} == {"failed"}
+
+
 def test_server_that_validates_every_keyword_is_not_accused():
     server = (sys.executable, "-m", "mcp_conformance_fixtures.validating")
     run = run_suite(server, "--select", f"{VALIDATED}[order]", *QUICK)

@@ -226,6 +226,15 @@ def test_a_tool_after_which_the_server_no_longer_starts_is_named(tmp_path):
     assert "the server no longer starts" in "".join(blocked.values())
 
 
+def test_a_server_that_needs_what_a_call_has_deleted_starts_in_a_new_folder(tmp_path):
+    file = "__import__('pathlib').Path('example.txt')"
+    server = faulty(f"not {file}.exists() or {NAME} == 'echo'", f"{file}.unlink(); raise SystemExit(3)")
+    run = run_suite(server, *QUICK, "--select", "tools.call", "--fuzz", "none", cwd=tmp_path)
+    assert DEADLY in {case.requirement for case in run.findings}
+    assert "no longer starts" not in run.output
+    assert "furnished again: the server did not start in its folder any more" in run.output
+
+
 def test_an_expected_finding_in_a_fixture_is_no_mistake_of_ours(tmp_path):
     baseline = tmp_path / "expected.toml"
     baseline.write_text(f"[[expected]]\nrequirement = '{DEADLY}'\nreason = 'ours'\n")

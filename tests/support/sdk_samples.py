@@ -149,7 +149,7 @@ SAMPLES = {
     "discover.server-info": {
         CSHARP: [finding(request("server/discover"), result(supportedVersions=[], serverInfo={}))]
     },
-    "errors.internal-error-code": for_all((PY1, PY2), [finding(PROMPT, error(0, "no"))]),
+    "errors.internal-error-code": for_all((PY1, PY2, GO), [finding(PROMPT, error(0, "no"))]),
     "errors.invalid-params-code": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER, GO: UNREAD},
     "errors.invalid-request-code": {PY1: NOT_JSON, PY2: NOT_JSON},
     "errors.legacy-range": {PY2: [finding((), error(-32000, "Connection closed"))]},

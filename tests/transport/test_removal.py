@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_conformance.transport import removal
+from mcp_conformance.transport import throwaway as throwaway_module
 from mcp_conformance.transport.removal import remove_tree
 from mcp_conformance.transport.throwaway import Throwaway, scratch_folder
 
@@ -131,6 +132,22 @@ def test_a_throwaway_folder_is_made_again_unless_it_is_a_link_now(tmp_path):
         throwaway.work.symlink_to(tmp_path)
         with pytest.raises(OSError, match="work is a link now"):
             throwaway.restore()
+    finally:
+        throwaway.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_working_directory_is_put_aside_for_a_new_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(throwaway_module, "MAX_RENEWALS", 1)
+    throwaway = Throwaway()
+    try:
+        throwaway.work.rmdir()
+        throwaway.work.symlink_to(tmp_path)
+        assert throwaway.renew(lambda path: (path / "file").touch())
+        assert [path.name for path in throwaway.work.iterdir()] == ["file"]
+        assert not throwaway.work.is_symlink()
+        assert not throwaway.renew(lambda path: (path / "other").touch())
+        assert [path.name for path in throwaway.work.iterdir()] == ["file"]
     finally:
         throwaway.remove()
     assert list(tmp_path.iterdir()) == []

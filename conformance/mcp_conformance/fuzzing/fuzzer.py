@@ -310,16 +310,27 @@ class Fuzzer:
 def _merged(kinds: Iterable[list[FailedCase]]) -> list[list[FailedCase]]:
     """Return the failures by kind; those that accept invalid arguments are one kind if they are as severe.
 
-    What a parser drops and what takes a tool too long are two kinds.
+    A tool that accepts any type need not be said to repair some values.  What a parser drops and what takes a
+    tool too long are two kinds.
     """
+    found = list(kinds)
+    takes_any_type = any(_accepts_a_type(one) for same in found for one in same)
     merged: dict[Any, list[FailedCase]] = {}
-    for same in kinds:
+    for same in found:
         failure = same[0].failure
-        kind = (VALIDATED, failure.advisory) if failure.requirement == VALIDATED else failure.kind
+        is_lenient = failure.advisory and not takes_any_type
+        kind = (VALIDATED, is_lenient) if failure.requirement == VALIDATED else failure.kind
         for one in same:
             is_read = one.case.hostile and value_name(one.case.name) in SLOW_AT_MOST
             merged.setdefault((kind, is_read), []).append(one)
     return list(merged.values())
+
+
+def _accepts_a_type(failed: FailedCase) -> bool:
+    """Return whether a tool has accepted a value of a type that no lenient reader makes the right one."""
+    wrong, failure = failed.case.wrong, failed.failure
+    is_certain = failure.requirement == VALIDATED and not failure.advisory
+    return is_certain and wrong is not None and wrong.keyword == "type"
 
 
 def _likewise(same: Sequence[FailedCase]) -> str:

@@ -484,6 +484,8 @@ def notices(config: pytest.Config) -> list[str]:
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
     if settings.throwaway is not None and (gone := settings.throwaway.restored):
         lines.append(f"made again: the server deleted its own folder ({', '.join(sorted(gone))})")
+    if settings.throwaway is not None and settings.throwaway.renewals:
+        lines.append("furnished again: the server did not start in its folder any more after calls of tools")
     lines += connection_lines(counts.numbers, counts.rate, counts.asked)
     if line := not_judged(config):
         lines.append(line)

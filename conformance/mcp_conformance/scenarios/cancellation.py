@@ -91,7 +91,8 @@ def expect_ignored(server: Server, sent: SentCancellation) -> None:
     if second.fault is not None:
         if _is_ignored_alone(server, sent.params):
             require_answer(second)
-        raise Finding("a server that ignores this and goes on", str(second.fault), (sent.line, *first.lines))
+        lines, fault = (sent.line, *first.lines), second.fault
+        raise Finding("a server that ignores this and goes on", str(fault), lines, fault=fault)
     requests = [
         line.message for line in sent.session.lines if line.sent and kind(line.message) is Kind.REQUEST
     ]

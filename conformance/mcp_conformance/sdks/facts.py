@@ -161,6 +161,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("errors.invalid-params-code", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("errors.invalid-params-code", RUST, p.another_method, NO_HANDLER),
     *_for(PYTHON, "errors.invalid-request-code", p.pydantic_error, NO_HANDLER, BODIES),
+    Fact("errors.internal-error-code", GO, EXCEPTION, CHOSEN_CODE),
     Fact("errors.legacy-range", PY2, p.fails(-32000, "Connection closed"), NO_HANDLER),
     *_for(PYTHON, "errors.message-concise", p.pydantic_error, NO_HANDLER, BODIES),
     *_for(TYPESCRIPT, "errors.message-concise", p.zod_message, OWN_WORDS),

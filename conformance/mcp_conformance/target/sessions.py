@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_conformance.client.handlers import DECLINING
-from mcp_conformance.client.reply import Closed, Flood
+from mcp_conformance.client.reply import Closed, Flood, Reply
 from mcp_conformance.client.session import Answer, Session
 from mcp_conformance.client.timing import Pace, start_timeout
 from mcp_conformance.expect import skip
@@ -147,11 +147,12 @@ class Sessions:
         session = self.launch(because, capabilities, client)
         opening = session.open(self.settings.start_timeout)
         if isinstance(opening.fault, Closed) and self.settings.solo.end_running():
-            self.exclude(session)
-            session = self.launch(because, capabilities, client)
-            opening = session.open(self.settings.start_timeout)
+            session, opening = self._open_again(session, because, capabilities, client)
             if opening.value is not None:
                 find_alone(self.settings, self.revision)
+        if isinstance(opening.fault, Closed) and self.settings.renew_folder():
+            self.processes.stop()
+            session, opening = self._open_again(session, because, capabilities, client)
         is_open = opening.value is not None or (self.surface.found_features and opening.error is not None)
         if not is_open or session.revision != self.revision:
             session.close()
@@ -162,6 +163,18 @@ class Sessions:
             )
         self.settings = _with_start_timeout(self.settings, opening.lines)
         return session
+
+    def _open_again(
+        self,
+        failed: Session,
+        because: str,
+        capabilities: Mapping[str, Any] | None,
+        client: Mapping[str, Answer],
+    ) -> tuple[Session, Reply]:
+        """Start another process in place of one that has ended, and return its session and the opening."""
+        self.exclude(failed)
+        session = self.launch(because, capabilities, client)
+        return session, session.open(self.settings.start_timeout)
 
     def withdraw_start(self) -> None:
         """Let processes be started again, although one opened no session: it need not be its fault."""

@@ -275,6 +275,10 @@ class Settings:
         except OSError as error:
             raise CannotStart(f"the folder for the server cannot be furnished: {error}") from error
 
+    def renew_folder(self) -> bool:
+        """Furnish the folder of the server anew, a few times in a run; return whether that is done."""
+        return self.throwaway is not None and self.throwaway.renew(furnish)
+
     def _confined(
         self,
         command: tuple[str, ...],

@@ -26,6 +26,11 @@ XDG = {
 }
 
 
+# Not measured: a tool that deletes what the server needs is called by several checks.
+MAX_RENEWALS = 20
+"""How often the working directory is furnished anew, as the server no longer starts in it."""
+
+
 class ScratchFolder:
     """An empty folder that is deleted by `remove`, or by the watchdog if this process cannot."""
 
@@ -65,6 +70,7 @@ class Throwaway:
         for folder in self._directories:
             folder.mkdir()
         self.restored: set[str] = set()
+        self.renewals = 0
         self._is_furnished = False
         self._files: list[Path] = []
 
@@ -88,6 +94,25 @@ class Throwaway:
         if not self._is_furnished:
             self._is_furnished = True
             by(self.work)
+
+    def renew(self, by: Callable[[Path], object]) -> bool:
+        """Put the working directory aside, a newly furnished one in its place; return whether that is done.
+
+        It is done `MAX_RENEWALS` times.  The new one is furnished under a name that no server knows, as one
+        may put a link to a directory of the user's in its place.
+        """
+        new, old = (self.root / secrets.token_hex(8) for _ in range(2))
+        if self.renewals >= MAX_RENEWALS:
+            return False
+        try:
+            new.mkdir()
+            by(new)
+            self.work.rename(old)
+            new.rename(self.work)
+        except OSError:
+            return False
+        self.renewals += 1
+        return True
 
     def put(self, file: Path, content: bytes) -> bool:
         """Write a new file elsewhere, which is deleted with this folder; return whether it was not there."""
