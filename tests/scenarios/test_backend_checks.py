@@ -1,6 +1,7 @@
 """The checks of a sick API on records of what happened, without a server: right ones, and each fault."""
 
 from dataclasses import dataclass, field, replace
+from inspect import unwrap
 from types import SimpleNamespace
 
 import pytest
@@ -84,7 +85,7 @@ class Seen:
             calls_at_once.at_once: at_once,
         }
         settings = Settings(("server",), env={"API_KEY": KEY})
-        kept = {(scenario.__wrapped__,): ((), record) for scenario, record in records.items()}
+        kept = {(unwrap(scenario),): ((), record) for scenario, record in records.items()}
         return SimpleNamespace(records=kept, settings=settings)
 
 
