@@ -38,6 +38,7 @@ from support.http_in_thread import served
 from support.in_memory import mutated
 from support.mutant_runs import SEEN_BY_PACKETS, own_network, sick_api
 from support.nightly import IS_NIGHTLY, nightly, some_of
+from support.state import state_in_memory
 
 HTTP_PROCESS = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
 SERVED = ("", *(name for name in UNUSUAL if name != "old"))
@@ -103,6 +104,17 @@ def is_of_api(check):
 def is_of_stdio(check):
     """Return whether a check cites a rule of stdio."""
     return any(row.transport == "stdio" for row in check.rows)
+
+
+@functools.cache
+def run_with_state():
+    """Run the checks of sequences of calls on the server with state, in memory."""
+    return run_checks(settings_in_memory(state_in_memory()), revisions.LATEST_HANDSHAKE, is_of_state)
+
+
+def is_of_state(check):
+    """Return whether a check judges sequences of calls."""
+    return check.suite == "test_state"
 
 
 def is_of_http(check):
@@ -176,6 +188,12 @@ def test_a_right_server_is_not_accused_while_its_api_is_sick(words):
         assert found.passed >= {one.name for one in judging if not (words and is_of_stdio(one))}
 
 
+def test_a_right_server_is_not_accused_of_its_state():
+    found = run_with_state()
+    assert [one.text for one in found.verdicts] == []
+    assert found.passed == {check.name for check in all_checks() if is_of_state(check)}
+
+
 def test_every_check_has_run_on_a_right_server(monkeypatch):
     """On the reference server, on one that offers next to nothing, or on one that has what else there is."""
     stateless = (sys.executable, "-m", "mcp_conformance_fixtures.stateless")
@@ -202,7 +220,8 @@ def test_every_check_has_run_on_a_right_server(monkeypatch):
     ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision).passed}
     over_http = [run_over_http(name, revision) for name in SERVED for revision in spoken_over_http(name)]
     ran |= {name for run in over_http for name in run.passed}
-    ran |= {check.name for check in all_checks() if is_of_api(check)}  # a test of its own sees to that
+    # Tests of their own see to these.
+    ran |= {check.name for check in all_checks() if is_of_api(check) or is_of_state(check)}
     unseen = SEEN_BY_PACKETS if not confined else set()
     if all(one.obstacle(Settings(REFERENCE)) for one in LOCALES):
         unseen = {*unseen, "surroundings.locale"}

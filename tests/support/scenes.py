@@ -4,7 +4,7 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.state.hand import Hand
-from mcp_conformance.state.judging import Judging, confirmed, plays
+from mcp_conformance.state.judging import Judging, plays, seen_again
 from mcp_conformance.state.learning import Learner
 from mcp_conformance.state.links import Workable
 from mcp_conformance.state.scene import Stage
@@ -104,7 +104,7 @@ def found_in(name="", tools=(), log=None):
     sure = {}
     for one in judging.found:
         if one.oracle.rule not in sure:
-            again = confirmed(one, Stage(Theatre(name, tools, log=log).shop, learned.noise))
+            again = seen_again(one, Stage(Theatre(name, tools, log=log).shop, learned.noise))
             if again is not None:
                 sure[one.oracle.rule] = again
     return judging.judged, sure

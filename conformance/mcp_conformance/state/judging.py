@@ -21,6 +21,7 @@ from mcp_conformance.state.oracles import (
     read_after_change,
     read_after_create,
     reading_changes_nothing,
+    same_read,
     use_after_free,
 )
 from mcp_conformance.state.scene import Change, Creation, Deletion, Refusal, RefusedChange, Stage, Unjudged
@@ -28,8 +29,6 @@ from mcp_conformance.state.violation import Violation
 
 MAX_CHANGES = 2
 """Not measured: through how many tools a thing is changed in scenes."""
-SURE = 2
-"""How often in a row a violation is seen in a fresh process before it is reported."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ ORACLES = (
     Oracle("state.read-after-create", (Creation,), read_after_create),
     Oracle("state.list-once", (Creation,), list_once),
     Oracle("state.reading-changes-nothing", (Creation,), reading_changes_nothing),
+    Oracle("state.same-read", (Creation,), same_read),
     Oracle("state.use-after-delete", (Deletion,), use_after_free),
     Oracle("state.list-after-delete", (Deletion,), list_after_delete),
     Oracle("state.delete-twice", (Deletion,), delete_twice),
@@ -93,6 +93,8 @@ def plays(things: Sequence[Thing]) -> Iterator[Play]:
     for one in lasting:
         for effect in one.doing(Doing.CHANGES)[:MAX_CHANGES]:
             yield _change(one, effect)
+    for one in lasting:
+        for effect in (*one.doing(Doing.CHANGES)[:MAX_CHANGES], *one.doing(Doing.TAKES)[:MAX_CHANGES]):
             yield _refused_change(one, effect)
 
 
@@ -145,20 +147,14 @@ class Judging:
                     self.found += [Found(oracle, play, one) for one in oracle.violations(record)]
 
 
-def confirmed(found: Found, stage: Stage) -> Violation | None:
+def seen_again(found: Found, stage: Stage) -> Violation | None:
     """Return a violation as it is seen again in a fresh process, with fresh values; None if it is not."""
-    seen = None
-    for _ in range(SURE):
-        try:
-            seen = next(_again(found, stage), None)
-        except (Unjudged, Spent, Lost):
-            return None
-        if seen is None:
-            return None
-    return seen
-
-
-def _again(found: Found, stage: Stage) -> Iterator[Violation]:
-    for record in found.play.records(stage):
-        if found.oracle.applies(record):
-            yield from (one for one in found.oracle.violations(record) if one.tool == found.violation.tool)
+    try:
+        for record in found.play.records(stage):
+            if found.oracle.applies(record):
+                for one in found.oracle.violations(record):
+                    if one.certain and one.tool == found.violation.tool:
+                        return one
+    except (Unjudged, Spent, Lost):
+        pass
+    return None

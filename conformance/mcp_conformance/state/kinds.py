@@ -30,8 +30,9 @@ def kinds_of(things: Iterable[Thing]) -> dict[str, set[Kind]]:
         for link in thing.links:
             found.setdefault(link.tool, set()).add(Kind.READS)
         for effect in thing.effects:
-            kind = Kind.DELETES if effect.doing is Doing.DELETES else Kind.CHANGES
-            found.setdefault(effect.tool, set()).add(kind)
+            if effect.doing is not Doing.TAKES:
+                kind = Kind.DELETES if effect.doing is Doing.DELETES else Kind.CHANGES
+                found.setdefault(effect.tool, set()).add(kind)
     return found
 
 

@@ -168,14 +168,16 @@ class Learner:
             for handle, member, value in self._shop.namings(made, reader, may_write=False):
                 look = self._shop.look(reader, {member: value})
                 forms = look.forms(made)
-                if forms or (look.is_success and self._fails_without(reader, member, value)):
+                if forms or (look.is_success and self._opens(made, reader, member, value)):
                     if not _is_same(found, reader, forms):
                         found.append(_Candidate(reader, handle, member, forms))
                     break
         return found
 
-    def _fails_without(self, reader: Workable, member: Path, value: Any) -> bool:
-        """Return whether a tool fails with a made-up value in the place of one that names something."""
+    def _opens(self, made: Made, reader: Workable, member: Path, value: Any) -> bool:
+        """Return whether a tool named after the same thing fails with a made-up value in place of a name."""
+        if not things_of(made.maker.name) & things_of(reader.name):
+            return False
         other = self._shop.made_up(reader, member, value)
         return other is not None and not self._shop.look(reader, {member: other}).is_success
 
@@ -252,21 +254,33 @@ class Learner:
             done = self._shop.apply(trial, made)
         if done is None:
             return None, all(self._shop.read(one, made).shows(one, made) for one in trial.links[:1])
+        return self._seen(trial, made, done)
+
+    def _seen(self, trial: Effect, made: Made, done: Made) -> tuple[Effect | None, bool]:
+        """Look at a thing to which a tool has done something."""
         gone, changed, shown = [], [], set[Path]()
         for link in trial.links:
             look = self._shop.read(link, made)
-            forms = look.forms(done)
+            forms, old = look.forms(done), look.forms(made)
             shown |= set(forms)
-            if forms:
+            if forms and not (link.is_list and set(link.shows) <= set(old)):
                 changed.append(link)
-            elif not look.shows(link, made) and not look.forms(made):
+            elif not forms and not look.shows(link, made) and not old:
                 gone.append(link)
-        if any(not one.is_list for one in changed):
+        if changed:
             paths = tuple(path for path in trial.paths if path in shown)
             return replace(trial, links=tuple(changed), paths=paths, seen=1, trials=1), False
         if gone:
             return replace(trial, doing=Doing.DELETES, links=tuple(gone), seen=1, trials=1), False
-        return None, not changed
+        if shown or not self._needs(trial, made):
+            return None, not shown
+        return replace(trial, doing=Doing.TAKES, paths=(), seen=1, trials=1), True
+
+    def _needs(self, trial: Effect, made: Made) -> bool:
+        """Return whether a tool fails with a made-up value in the place of one that names a thing."""
+        value = self._shop.value(made, trial.handle)
+        other = self._shop.made_up(trial.writer, trial.member, value)
+        return other is not None and self._shop.look(trial.writer, {trial.member: other}).call.failed
 
     def _again(self, thing: Thing, effect: Effect) -> Effect | None:
         """Return an effect that shows each time it is tried; None for another one."""

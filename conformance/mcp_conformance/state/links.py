@@ -127,10 +127,11 @@ class Link:
 
 
 class Doing(StrEnum):
-    """What a tool does to a thing that another one has made."""
+    """What a tool does to a thing that another one has made; if it only takes it, nothing shows what."""
 
     DELETES = "deletes"
     CHANGES = "changes"
+    TAKES = "takes"
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,13 +47,13 @@ def shows_all(tool: Tool, structure: Any, arguments: Mapping[str, Any]) -> bool:
     """Return whether a list ends with this answer: it is shorter than its limit, and names no next page."""
     if any(_goes_on(place[-1] if place else "", value) for place, value in leaves(structure)):
         return False
-    counts = set(lengths(structure).values())
+    longest = max(lengths(structure).values(), default=0)
     limits = [one for one in members_of(tool.input_schema) if set(words_of(one.name)) & LIMITS]
     for one in limits:
         limit = arguments.get(one.name, _default(one))
-        if not isinstance(limit, int | float) or any(count >= limit for count in counts):
+        if not isinstance(limit, int | float) or longest >= limit:
             return False
-    return bool(limits) or not counts & USUAL
+    return longest not in USUAL
 
 
 def _default(member: Member) -> Any:

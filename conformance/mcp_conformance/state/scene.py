@@ -17,6 +17,8 @@ MANY = 9
 """How many things are made for the longest scene.  Not measured: some faults begin with a full page."""
 FEW = 3
 """How many are made where one is changed: it has a neighbour on either side."""
+REPEATS = 3
+"""How often a read is repeated: what comes and goes is seen twice."""
 MAX_LINKS = 4
 """Not measured: through how many links a thing is looked at."""
 
@@ -44,12 +46,16 @@ class Sight:
 
 @dataclass(frozen=True, eq=False)
 class Creation:
-    """Several things were made in a row, and looked at twice."""
+    """Several things were made in a row, and looked at twice.
+
+    ``repeated`` are looks at the first of them, several times in a row through each link.
+    """
 
     thing: Thing
     made: Sequence[Made]
     first: Sight
     second: Sight
+    repeated: Mapping[Link, Sequence[Look]]
     noise: Noise
 
 
@@ -135,7 +141,13 @@ class Stage:
         """Make several things in a row."""
         made = self._made(thing, number)
         first = self._settled(thing, made)
-        return Creation(thing, made, first, self.sight(thing, made[: -FEW - 1 : -1]), self.noise)
+        second = self._sight_backwards(thing, made[: -FEW - 1 : -1])
+        repeated = {
+            one: [self.shop.read(one, made[0]) for _ in range(REPEATS)]
+            for one in links_of(thing)
+            if one.shows
+        }
+        return Creation(thing, made, first, second, repeated, self.noise)
 
     def delete(self, thing: Thing, effect: Effect) -> Deletion:
         """Delete the second of three things."""
@@ -194,6 +206,12 @@ class Stage:
         lists = {one: self.shop.read(one, some[0]) for one in links if one.is_list}
         reads = {(one, each): self.shop.read(one, each) for each in some for one in links if not one.is_list}
         return Sight(lists, reads)
+
+    def _sight_backwards(self, thing: Thing, made: Sequence[Made]) -> Sight:
+        """Look at some things alone, then at the lists."""
+        links = links_of(thing)
+        reads = {(one, each): self.shop.read(one, each) for each in made for one in links if not one.is_list}
+        return Sight({one: self.shop.read(one, made[0]) for one in links if one.is_list}, reads)
 
     def _settled(self, thing: Thing, made: Sequence[Made]) -> Sight:
         """Look at things, and once more after a pause if some are not shown."""

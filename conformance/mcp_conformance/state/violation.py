@@ -17,7 +17,8 @@ MAX_ANSWER = 200
 class Violation:
     """Something that does not hold of a tool: what was expected and what came.
 
-    ``inferred`` are the links that make it one; ``calls`` is the shortest sequence that shows it.
+    ``inferred`` are the links that make it one; ``calls`` is the shortest sequence that shows it.  One that
+    is not ``certain`` is only suspected: the scene has no control.
     """
 
     tool: str
@@ -25,6 +26,7 @@ class Violation:
     got: str
     inferred: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
+    certain: bool = True
 
 
 def violation(

@@ -216,7 +216,7 @@ class Workshop:
         """
         for path, wrong, said in list(self._wrong(workable, values))[:MAX_SPOILED]:
             filled = self.filled(workable, tuple(one for one in paths if one != path), values)
-            if filled is None or not filled[1]:
+            if filled is None or not (filled[1] or values):
                 continue
             arguments, tokens = filled
             if path[-1] == ITEM and path[:-1] not in values:

@@ -21,7 +21,7 @@ def judge(scene: Change | Deletion) -> Iterator[Violation]:
     for link in links_of(scene.thing):
         for one in scene.others:
             before, after = scene.before.look(link, one), scene.after.look(link, one)
-            if before is None or after is None or not before.shows(link, one):
+            if not link.shows or before is None or after is None or not before.shows(link, one):
                 continue
             changed = (
                 []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mcp_conformance.state.links import Link, Made
 from mcp_conformance.state.paging import shows_all
@@ -17,16 +18,17 @@ def can_judge(scene: Creation) -> bool:
 
 
 def judge(scene: Creation) -> Iterator[Violation]:
-    """Yield the reads and lists that do not show all that was made just now, while they show some of it."""
+    """Yield the reads and lists that do not show all that was made just now; certain if they show some."""
     for link in links_of(scene.thing):
         missing = [one for one in scene.made if not scene.first.shows(link, one)]
         shown = [one for one in scene.made if scene.first.shows(link, one)]
-        if missing and shown and (look := _settled(scene, link, missing[0])) is not None:
+        if missing and (look := _settled(scene, link, missing[0])) is not None:
             number = f"{len(missing)} of {len(scene.made)} that were made one after the other"
             got = f"{quoted(link.tool)} does not show {number}, though each {quoted(link.maker)} succeeded"
             expected = "each of them" if link.is_list else "what was made"
-            other = scene.first.look(link, shown[-1])
-            yield violation(link.tool, expected, got, (link,), (*scene.made, other, look))
+            other = scene.first.look(link, shown[-1]) if shown else None
+            one = violation(link.tool, expected, got, (link,), (*scene.made, other, look))
+            yield replace(one, certain=bool(shown))
 
 
 def _settled(scene: Creation, link: Link, made: Made) -> Look | None:

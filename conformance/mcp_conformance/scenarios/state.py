@@ -1,0 +1,100 @@
+"""What sequences of calls show: things are made, read, changed and deleted, with values of this run's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from mcp_conformance.expect import require, skip
+from mcp_conformance.state.judging import Found, Judging, plays, seen_again
+from mcp_conformance.state.learning import Learned, Learner
+from mcp_conformance.state.scene import Stage
+from mcp_conformance.state.violation import Violation
+from mcp_conformance.target.scenario import scenario
+from mcp_conformance.target.server import Server
+from mcp_conformance.verdicts import Finding
+
+MAX_CONFIRMED = 6
+"""How many violations are looked for again, each in a fresh process, in a run that is not thorough."""
+SAME_CAUSE = {"state.failed-change": "state.failed-create"}
+"""Rules that a tool breaks for the reason for which it breaks another: it is reported under that one."""
+NO_WRITER = "no tool that may change something may be called (--call all releases them)"
+
+
+@dataclass(frozen=True, eq=False)
+class StateRecord:
+    """What was learned of a server, how often each rule was judged, and what a fresh process has confirmed.
+
+    ``calls`` and ``seconds`` are those of each phase.
+    """
+
+    learned: Learned
+    judged: Mapping[str, int]
+    violations: Mapping[str, tuple[Violation, ...]]
+    calls: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@scenario
+def state_of(server: Server) -> StateRecord:
+    """Learn what the tools do to each other, play scenes on what they make, and see violations again.
+
+    Skips the check in older revisions, and where no tool may write.
+    """
+    if not server.is_newest:
+        skip("sequences of calls are judged in the newest revision")
+    if not server.state.may_write():
+        skip(NO_WRITER)
+    server.quick_calls()
+    workables = server.state.workables()
+    if all(one.tool.read_only for one in workables):
+        skip("no tool that may change something works")
+    shop = server.state.workshop(server.state.session())
+    learned = Learner(shop, workables).learn()
+    judging = Judging(Stage(shop, learned.noise))
+    judging.judge_all(plays(learned.things))
+    violations = _confirmed(server, judging.found, learned)
+    hand = shop.hand
+    return StateRecord(learned, judging.judged, violations, dict(hand.counts), dict(hand.seconds))
+
+
+def _confirmed(server: Server, found: list[Found], learned: Learned) -> Mapping[str, tuple[Violation, ...]]:
+    """Return the violations by rule that are seen again in a fresh process, one of each tool."""
+    most = MAX_CONFIRMED if server.settings.is_gentle else len(found)
+    sure: dict[str, tuple[Violation, ...]] = {}
+    tried: set[tuple[str, str]] = set()
+    for one in found:
+        rule, tool = one.oracle.rule, one.violation.tool
+        known = [each.tool for each in sure.get(SAME_CAUSE.get(rule, ""), ())]
+        if (rule, tool) in tried or tool in known or len(tried) >= most:
+            continue
+        tried.add((rule, tool))
+        with server.state.fresh() as session:
+            again = seen_again(one, Stage(server.state.workshop(session), learned.noise))
+        if again is not None:
+            sure[rule] = (*sure.get(rule, ()), again)
+    return sure
+
+
+def expect_none_of(server: Server, rule: str) -> None:
+    """Report the violations of a rule; skip the check if no scene could be judged by it."""
+    record = state_of(server)
+    require(record.judged.get(rule), skip=_unjudged(record))
+    found = [_finding(one) for one in record.violations.get(rule, ())]
+    if found:
+        raise found[0].with_others(found[1:])
+
+
+def _unjudged(record: StateRecord) -> str:
+    """Return why a rule was not judged."""
+    if not record.learned.things:
+        return "no tool shows what another one makes"
+    made = ", ".join(one.maker.name for one in record.learned.things[:3])
+    return f"no such sequence was seen three times of three (things are made by {made})"
+
+
+def _finding(one: Violation) -> Finding:
+    lines = [line for call in one.calls for line in call.reply.lines]
+    inferred = "; ".join(one.inferred)
+    return Finding(one.expected, f"{one.got} ({inferred})", lines, tool=one.tool)

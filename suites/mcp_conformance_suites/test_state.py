@@ -1,0 +1,64 @@
+"""Sequences of calls: what tools make, read, change and delete, and what holds of that whatever it means."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_conformance.scenarios.state import expect_none_of
+
+pytestmark = pytest.mark.stage("late")
+
+
+@pytest.mark.requirement("state.read-after-create")
+def test_what_was_made_is_shown(server):
+    expect_none_of(server, "state.read-after-create")
+
+
+@pytest.mark.requirement("state.list-once")
+def test_what_was_made_once_is_listed_once(server):
+    expect_none_of(server, "state.list-once")
+
+
+@pytest.mark.requirement("state.same-read")
+def test_the_same_read_twice_shows_the_same(server):
+    expect_none_of(server, "state.same-read")
+
+
+@pytest.mark.requirement("state.reading-changes-nothing")
+def test_reading_changes_nothing_of_what_was_made(server):
+    expect_none_of(server, "state.reading-changes-nothing")
+
+
+@pytest.mark.requirement("state.use-after-delete")
+def test_what_was_deleted_cannot_be_read(server):
+    expect_none_of(server, "state.use-after-delete")
+
+
+@pytest.mark.requirement("state.list-after-delete")
+def test_what_was_deleted_is_not_listed(server):
+    expect_none_of(server, "state.list-after-delete")
+
+
+@pytest.mark.requirement("state.delete-twice")
+def test_deleting_again_does_not_say_that_it_deleted(server):
+    expect_none_of(server, "state.delete-twice")
+
+
+@pytest.mark.requirement("state.failed-create")
+def test_a_refused_call_makes_nothing(server):
+    expect_none_of(server, "state.failed-create")
+
+
+@pytest.mark.requirement("state.failed-change")
+def test_a_refused_change_leaves_all_as_it_was(server):
+    expect_none_of(server, "state.failed-change")
+
+
+@pytest.mark.requirement("state.read-after-change")
+def test_a_change_is_shown_by_all_reads(server):
+    expect_none_of(server, "state.read-after-change")
+
+
+@pytest.mark.requirement("state.neighbours")
+def test_a_change_leaves_other_things_alone(server):
+    expect_none_of(server, "state.neighbours")
