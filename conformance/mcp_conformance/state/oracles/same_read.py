@@ -21,11 +21,13 @@ def judge(scene: Creation) -> Iterator[Violation]:
         number = next((one for one in range(1, len(looks)) if _lacks(scene, looks, one)), None)
         if number is not None:
             got = f"{quoted(link.tool)} does not show what it showed just before; nothing was done in between"
-            calls = (scene.made[0], *looks[number - 1 : number + 1])
+            calls = (scene.made[0].call, looks[number - 1].call, looks[number].call)
             yield violation(link.tool, "the same twice", got, (link,), calls)
         elif link.is_list and len({tuple(order(one, scene.made)) for one in looks}) > 1:
             got = f"{quoted(link.tool)} lists the same things in another order; nothing was done in between"
-            yield violation(link.tool, "the same order", got, (link,), (*scene.made[:2], *looks))
+            yield violation(
+                link.tool, "the same order", got, (link,), [one.call for one in (*scene.made[:2], *looks)]
+            )
 
 
 def _lacks(scene: Creation, looks: Sequence[Look], number: int) -> bool:
