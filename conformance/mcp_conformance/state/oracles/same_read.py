@@ -25,9 +25,8 @@ def judge(scene: Creation) -> Iterator[Violation]:
             yield violation(link.tool, "the same twice", got, (link,), calls)
         elif link.is_list and len({tuple(order(one, scene.made)) for one in looks}) > 1:
             got = f"{quoted(link.tool)} lists the same things in another order; nothing was done in between"
-            yield violation(
-                link.tool, "the same order", got, (link,), [one.call for one in (*scene.made[:2], *looks)]
-            )
+            shown = [one.call for one in looks]
+            yield violation(link.tool, "the same order", got, (link,), [scene.made[0].call, *shown])
 
 
 def _lacks(scene: Creation, looks: Sequence[Look], number: int) -> bool:
