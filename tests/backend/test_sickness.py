@@ -153,3 +153,9 @@ def test_what_cannot_have_been_answered_is_a_failure():
     }
     assert {one.name for one in SICKNESSES if one.may_have_acted} == {"500", "reset", "broken"}
     assert not WELL.is_failure
+
+
+def test_a_redirect_to_another_host_has_nothing_of_the_url():
+    wire, response = answered(BY_NAME["elsewhere"])
+    assert response.getheader("location") == "https://elsewhere.example/moved"
+    assert wire.target not in wire.sent.decode()

@@ -136,9 +136,12 @@ def redirect(wire: Wire) -> None:
 
 
 def redirect_elsewhere(wire: Wire) -> None:
-    """Send the client to another host, which answers well."""
+    """Send the client to another host, which answers well.
+
+    The URL there has nothing of this one, which may have a credential: only what the client sends on counts.
+    """
     is_there = wire.origin == ELSEWHERE
-    (respond(200) if is_there else respond(302, b"", Location=f"{ELSEWHERE}{wire.target}"))(wire)
+    (respond(200) if is_there else respond(302, b"", Location=f"{ELSEWHERE}/moved"))(wire)
 
 
 def silence(wire: Wire) -> None:
