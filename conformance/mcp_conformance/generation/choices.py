@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Protocol
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, reject, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
@@ -19,6 +19,9 @@ from mcp_conformance.generation.special import MAX_SAFE_INTEGER, shortest
 # Not measured: drawn once for each pattern, by Hypothesis; with fewer, a seeded run repeats the same texts.
 POOL_SIZE = 48
 """The number of strings of a strategy from which sources without Hypothesis choose."""
+# Twice what the patterns of our tests take at most, and as much as texts of 2,000 characters; 2 s of CPU.
+MAX_DRAWN = 100_000
+"""The most choices, about one a character, that Hypothesis makes for all of these strings."""
 
 # Of the values of 278 real tools 99 % have 5 levels or fewer.  26, not measured, are for handlers whose time
 # doubles with each level.
@@ -237,6 +240,7 @@ def _texts(low: int, high: int | None) -> st.SearchStrategy[str]:
 def pool(strategy: st.SearchStrategy[str]) -> tuple[str, ...]:
     """Return some strings of a strategy, the same each time; none if Hypothesis finds none."""
     found: list[str] = []
+    drawn = 0
 
     @settings(
         max_examples=POOL_SIZE,
@@ -247,9 +251,15 @@ def pool(strategy: st.SearchStrategy[str]) -> tuple[str, ...]:
         suppress_health_check=list(HealthCheck),
     )
     @seed(0)  # a derandomized test without a seed takes it from the text of the function
-    @given(strategy)
-    def collect(text: str) -> None:
-        found.append(text)
+    @given(st.data())
+    def collect(data: Any) -> None:
+        nonlocal drawn
+        if drawn > MAX_DRAWN:
+            reject()
+        try:
+            found.append(data.draw(strategy))
+        finally:
+            drawn += data.conjecture_data.length
 
     with suppress(HypothesisException):
         collect()

@@ -71,6 +71,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config, state = session.config, run_state(session.config)
     stack = ExitStack()
     config.add_cleanup(stack.close)
+    stack.enter_context(state.stops.watched())
     throwaway = stack.enter_context(throwaway_folder())
     options = config.stash[RUN_OPTIONS]
     chosen = replace(options.settings.within(throwaway), on_wait=state.wait)

@@ -36,7 +36,7 @@ from mcp_conformance.target.pending_calls import Deferred
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import is_live
 from mcp_conformance.transport.machine import machine_fault
-from mcp_conformance.transport.process_tree import end_run
+from mcp_conformance.transport.process_tree import end_run, lost_watchdogs
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 
 # Not measured: what was found is seen again meanwhile, for which a quick run allows 20 s.
@@ -175,6 +175,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             http.close()
             state.counts.add_http(http)
         state.counts.outlived += end_run()
+        state.counts.add_interference(state.stops, lost_watchdogs())
     if has_run:
         state.phases.begin("")
     if hasattr(config, "workeroutput"):

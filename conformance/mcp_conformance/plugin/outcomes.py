@@ -38,6 +38,7 @@ from mcp_conformance.report.model import SDK_FINDING, Result, plural
 from mcp_conformance.report.text import (
     WIDTH,
     connection_lines,
+    interference_lines,
     limit_lines,
     not_called_line,
     server_lines,
@@ -482,6 +483,7 @@ def notices(config: pytest.Config) -> list[str]:
         lines[:0] = [f"backend: {settings.backend.describe()}", *host_lines(asked_hosts(counts.hosts))]
     if outlived := counts.outlived:
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
+    lines += interference_lines(counts.numbers)
     if settings.throwaway is not None and (gone := settings.throwaway.restored):
         lines.append(f"made again: the server deleted its own folder ({', '.join(sorted(gone))})")
     if settings.throwaway is not None and settings.throwaway.renewals:

@@ -12,6 +12,7 @@ from mcp_conformance.target.budgets import CallCost
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.server import Server
 from mcp_conformance.transport.http.server import HttpServer
+from mcp_conformance.transport.stops import Stops
 
 Pairs = Counter[tuple[str, str]]
 
@@ -65,6 +66,12 @@ class RunCounts:
         self.numbers["waited", ""] += round(http.throttle.gateway_seconds)
         for status, number in tally.statuses.items():
             self.numbers["status", str(status)] += number
+
+    def add_interference(self, stops: Stops, lost_watchdogs: int) -> None:
+        """Add what the server may have done to this tool."""
+        self.numbers["stops", ""] += stops.times
+        self.numbers["stopped", ""] += round(stops.seconds)
+        self.numbers["lost watchdogs", ""] += lost_watchdogs
 
     def add(self, other: RunCounts) -> None:
         """Add what another process has counted."""

@@ -18,6 +18,7 @@ from mcp_conformance.report.model import Report, Result
 from mcp_conformance.target.server import RunShared, Server
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.interface import OnWait
+from mcp_conformance.transport.stops import Stops
 from mcp_conformance.verdicts import Cause
 
 
@@ -34,7 +35,8 @@ class RunState:
     the next of the ``places``; ``checks`` are the ids of those that are to run.  If these are all
     (``is_whole``), slow tools are worth starting early.  ``lost`` are the ids of those whose worker of xdist
     ended meanwhile.  ``earlier`` is the run that ``--since`` names.
-    ``on_late`` ends the running check when it still waits for the server at ``late_at`` (monotonic).
+    ``stops`` counts how often this process was stopped.  ``on_late`` ends the running check when it still
+    waits for the server at ``late_at`` (monotonic).
     """
 
     begun_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -58,6 +60,7 @@ class RunState:
     counts: RunCounts = field(default_factory=RunCounts)
     report: Report | None = None
     written: list[str] = field(default_factory=list)
+    stops: Stops = field(default_factory=Stops)
 
     def __post_init__(self) -> None:
         """Begin the first phase."""
@@ -65,6 +68,7 @@ class RunState:
 
     def wait(self, waited: float, most: float) -> None:
         """Report a wait for the server; raise what ``on_late`` raises if the running check is late."""
+        self.stops.seen()
         if time.monotonic() > self.late_at and self.on_late is not None:
             self.on_late()
         if self.on_wait is not None:

@@ -176,6 +176,20 @@ def _circumstances(subject: Subject) -> Iterator[str]:
         yield f"not tested: {surface.revision}, as {shorten(reason, 300)}"
 
 
+def interference_lines(numbers: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """Yield what somebody, such as the server, has done to the processes of this tool."""
+    if stops := numbers.get(("stops", ""), 0):
+        yield (
+            f"stopped: this tool was stopped {plural(stops, 'time')} (SIGSTOP, Ctrl-Z), for about "
+            f"{numbers['stopped', '']} s in all; answers of that time may count as late"
+        )
+    if lost := numbers.get(("lost watchdogs", ""), 0):
+        yield (
+            f"watchdog: something ended {lost} of the processes that clean up if this run is killed; "
+            "another one took its place"
+        )
+
+
 def connection_lines(
     numbers: Mapping[tuple[str, str], int], rate: float = 0.0, asked: float = 0.0
 ) -> Iterator[str]:

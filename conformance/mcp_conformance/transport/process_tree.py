@@ -241,7 +241,7 @@ class _Run:
         self.mark = os.urandom(16).hex()
         self._folders: list[str] = []
         self._groups: set[int] = set()
-        self.outlived = 0
+        self.outlived = self.lost_watchdogs = 0
         self._is_swept = True
         self._pid, self._pipe = 0, -1
         self._lock = threading.Lock()
@@ -300,9 +300,32 @@ class _Run:
             self._end_watchdog()
 
     def _send(self, *words: str) -> None:
+        if self._pipe < 0:
+            return
+        try:
+            self._write(words)
+        except BrokenPipeError:
+            self._replace_watchdog()
+        except OSError:  # it has stopped reading
+            pass
+
+    def _write(self, words: Iterable[str]) -> None:
+        os.write(self._pipe, "".join(f"{word}\n" for word in words).encode())
+
+    def _replace_watchdog(self) -> None:
+        """Start another watchdog in the place of one that something has ended."""
+        self.lost_watchdogs += 1
+        self._bury_watchdog()
+        self._pid, self._pipe = _start_watchdog(f"{MARK}={self.mark}")
         if self._pipe >= 0:
             with suppress(OSError):
-                os.write(self._pipe, "".join(f"{word}\n" for word in words).encode())
+                self._write([*self._folders, *(f"+{group}" for group in self._groups)])
+
+    def _bury_watchdog(self) -> None:
+        with suppress(ChildProcessError):  # other code in this process reaps all children
+            os.waitpid(self._pid, 0)
+        os.close(self._pipe)
+        self._pid, self._pipe = 0, -1
 
     def running(self) -> frozenset[int]:
         """Return the groups that were started and not ended."""
@@ -325,9 +348,7 @@ class _Run:
             self._is_swept = True
         if not self._folders:
             os.kill(self._pid, watchdog.KILL)
-            os.waitpid(self._pid, 0)
-            os.close(self._pipe)
-            self._pid, self._pipe = 0, -1
+            self._bury_watchdog()
 
     def _kill(self, group: int) -> None:
         if sys.platform != "win32":
@@ -394,6 +415,11 @@ def end_run() -> int:
     """End the processes that ended servers left behind; return how many there were so far in this run."""
     _RUN.end(_RUN.running())
     return _RUN.outlived
+
+
+def lost_watchdogs() -> int:
+    """Return how many watchdogs something has ended so far in this run."""
+    return _RUN.lost_watchdogs
 
 
 @contextmanager
