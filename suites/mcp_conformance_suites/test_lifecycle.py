@@ -167,7 +167,7 @@ def test_a_request_before_initialize_does_no_harm(server):
     if early.initialize is not None and early.initialize.value is None:
         expected = "initialize to work afterwards, when tools/list comes before initialize"
         reply = early.initialize
-        raise Finding(expected, str(reply), reply.lines, fault=reply.fault)
+        raise Finding(expected, str(reply), (*first.lines, *reply.lines), fault=reply.fault)
 
 
 @pytest.mark.requirement("lifecycle.request-before-initialize")

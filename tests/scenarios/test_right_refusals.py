@@ -1,0 +1,52 @@
+"""Answers that look like another fault and are none, or are one with a name of its own."""
+
+import pytest
+
+from mcp_conformance_fixtures.mutants import answered, method, params, refused
+from support.bench import run_checks, settings_in_memory
+from support.in_memory import mutated
+
+REVISION = "2025-11-25"
+
+
+def reported(mutate, suite):
+    """Return the rules that a suite reports of the reference server with a mutation."""
+    run = run_checks(
+        settings_in_memory(mutated(mutate)), REVISION, lambda one: one.suite == suite, is_whole=False
+    )
+    return {one.row.id for one in run.verdicts}
+
+
+def test_a_result_without_values_is_no_completion():
+    def completes_nothing(_, request, reply):
+        if isinstance(request, dict) and method(request) == "initialize":
+            del reply["result"]["capabilities"]["completions"]
+        is_completion = isinstance(request, dict) and method(request) == "completion/complete"
+        return answered(request, {"ok": True}) if is_completion else None
+
+    assert reported(completes_nothing, "test_capabilities") == set()
+
+
+def test_a_tool_that_refuses_its_arguments_by_an_error_can_be_called():
+    def refuses(_, request, reply):
+        is_call = isinstance(request, dict) and params(request).get("name") == "add" and reply
+        return refused(request, -32602, "b must be above 7") if is_call else None
+
+    assert "tools.call.listed-is-callable" not in reported(refuses, "test_tools_call")
+
+
+@pytest.mark.parametrize(
+    ("name", "suite"),
+    [
+        ("prompts/list", "test_prompts_list"),
+        ("resources/list", "test_resources_list"),
+        ("resources/read", "test_resources_read"),
+        ("completion/complete", "test_completion"),
+    ],
+)
+def test_a_feature_that_reaches_no_host_is_not_judged(name, suite):
+    def fails(_, request, reply):
+        is_of_feature = isinstance(request, dict) and method(request) == name and reply
+        return refused(request, -32603, "fetch failed") if is_of_feature else None
+
+    assert reported(fails, suite) == set()
