@@ -61,6 +61,7 @@ def test_a_call_with_what_exists_is_nearer_than_the_plainest(tmp_path):
         ("Missing required argument: mode", "the member `mode`"),
         ("File must end with .pptx", "a file that ends in .pptx"),
         ("Call open_book first", "a call of open_book first"),
+        ("authentication failed: no Google credential found", "an account, or a credential for it"),
         ("It did not work", ""),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import astuple, dataclass
@@ -19,6 +20,13 @@ from mcp_conformance.world.world import World
 
 MAX_KEPT = 2000
 """How many characters of the answer are kept, and of the arguments at most: others are no example."""
+ACCOUNT = re.compile(
+    r"\bcredentials?\b|\bapi[ _-]?key\b|\b(?:access|auth) token\b|\bauthentication (?:failed|required)\b"
+    r"|\bunauthori[sz]ed\b|\bnot logged in\b",
+    re.IGNORECASE,
+)
+AN_ACCOUNT = "an account, or a credential for it"
+"""What a call lacks whose answer says so in such words."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,7 @@ def nearest_of(call: Call, rank: tuple[int, ...], world: World) -> Nearest | Non
     members = [name for one in found for name in one.needs if name not in call.arguments]
     missing = [one.member for one in found if one.is_missing]
     endings = [one.ending for one in found if one.ending]
-    lacks = "; ".join(_lacks(names, members, missing, endings))
+    lacks = "; ".join([AN_ACCOUNT] if ACCOUNT.search(text) else _lacks(names, members, missing, endings))
     wanted = {**dict.fromkeys(members[:1], ""), **call.arguments}
     form = form_of(wanted, call.tool, lambda one, value: bool(world.worked.times(one, value)))
     written = json.dumps(shown(form), ensure_ascii=False) if form is not None else ""
