@@ -8,13 +8,7 @@ import pytest
 
 from mcp_conformance.client.handlers import MAX_TOOL_USES
 from mcp_conformance.client.reply import results_of
-from mcp_conformance.expect import (
-    expect,
-    expect_each,
-    expect_none,
-    is_string,
-    require_some,
-)
+from mcp_conformance.expect import expect, expect_each, expect_none, is_string, require_some, skip
 from mcp_conformance.protocol.jsonrpc import ABSENT, show
 from mcp_conformance.protocol.methods import FEATURES, NO_SUCH_METHOD
 from mcp_conformance.protocol.revisions import is_modern
@@ -31,6 +25,7 @@ from mcp_conformance.scenarios.client_features import (
     expect_answers,
     requested_params,
     require_requests,
+    require_use,
     run_with_client,
     schema_errors,
     with_opening,
@@ -43,6 +38,7 @@ from mcp_conformance.scenarios.elicitation import (
 )
 from mcp_conformance.scenarios.invalid_requests import call_unknown, malformed_call
 from mcp_conformance.scenarios.multi_round_trip import all_results, undeclared_methods
+from mcp_conformance.scenarios.unserved_methods import refuses_what_exists
 from mcp_conformance.verdicts import Finding
 
 ROOTS, SAMPLING, ELICITATION = FEATURES
@@ -67,6 +63,7 @@ def test_a_client_without_usable_roots_is_served(server):
     expect_answers(run_with_client(server, DECLINING), ROOTS, "the client has no roots")
     expect_answers(run_with_client(server, CANCELLING), ROOTS, "the client's root does not exist")
     expect_answers(run_with_client(server, INVALID_ANSWERS), ROOTS, "the client could not list its roots")
+    require_use(server, ROOTS)
 
 
 def undeclared_requests(server, method):
@@ -161,6 +158,7 @@ def test_a_sampled_message_without_content_does_no_harm(server):
     run = run_with_client(server, INVALID_ANSWERS)
     require_some(run.calls_asking(SAMPLING), skip="no client without sampling.tools is asked")
     expect_answers(run, SAMPLING, "the model's message had no content")
+    require_use(server, SAMPLING)
 
 
 def is_message(json):
@@ -227,6 +225,8 @@ def test_the_url_of_an_elicitation_uses_https(server):
 
 @pytest.mark.requirement("clientfeature.elicitation.required-error-only")
 def test_no_elicitation_is_required_for_what_does_not_exist(server, session):
+    if refuses_what_exists(server):
+        skip("what exists is refused too")
     replies = [session.request(NO_SUCH_METHOD, {})]
     if any(call.reply.code != URL_ELICITATION_REQUIRED for call in server.calls()):
         replies += [call_unknown(server), malformed_call(server, "empty")]
@@ -250,6 +250,7 @@ def test_a_user_may_decline_or_cancel(server):
     require_requests(server, ELICITATION)
     expect_answers(run_with_client(server, DECLINING), ELICITATION, "the user declined")
     expect_answers(run_with_client(server, CANCELLING), ELICITATION, "the user cancelled")
+    require_use(server, ELICITATION)
 
 
 @pytest.mark.requirement("clientfeature.elicitation.validates-data")

@@ -38,7 +38,7 @@ from mcp_conformance.scenarios.lifecycle import (
     proposable,
 )
 from mcp_conformance.scenarios.traffic import exercise_everything
-from mcp_conformance.scenarios.unserved_methods import expect_declared_methods
+from mcp_conformance.scenarios.unserved_methods import expect_declared_methods, refuses_what_exists
 from mcp_conformance.verdicts import Finding
 
 pytestmark = pytest.mark.stage("first")
@@ -230,6 +230,8 @@ def test_the_server_requests_only_declared_client_features(server):
             feature = FEATURES.get(method_of(each))
             if feature is not None and feature not in session.capabilities:
                 raise Finding(f"no request for {feature}, which the client lacks", str(each), each.lines)
+    if refuses_what_exists(server):
+        skip("nothing is served for which the server may ask the client")
 
 
 @pytest.mark.requirement("lifecycle.operation.server-features")

@@ -115,6 +115,7 @@ def test_an_unknown_prompt_is_refused_whatever_its_arguments(server, session):
 @pytest.mark.parametrize("params", [{}, {"name": 5}], ids=["empty", "number"])
 @pytest.mark.capability("prompts")
 def test_a_request_that_names_no_prompt_is_refused(server, session, params):
+    require_served(server, "prompts/get")
     expect_error(require_own_refusal(session.request("prompts/get", params), server.prompts()))
 
 
@@ -157,6 +158,7 @@ def test_an_argument_that_is_an_object_is_refused(server, session):
 @pytest.mark.requirement("prompts.get.arguments-substituted")
 @pytest.mark.capability("prompts")
 def test_arguments_are_put_into_a_prompt(server):
+    require_served(server, "prompts/get")
     given = [reply for reply in server.prompts() if reply.value is not None and arguments_of(reply)]
     for reply in require_some(given, skip="no prompt with arguments could be fetched"):
         left = placeholders(reply, "\n".join(message_texts(reply)))
@@ -168,6 +170,7 @@ def test_arguments_are_put_into_a_prompt(server):
 @pytest.mark.requirement("prompts.get.arguments-optional")
 @pytest.mark.capability("prompts")
 def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
+    require_served(server, "prompts/get")
     names = [
         name for name, prompt, _ in gettable_prompts(server) if not argument_names(prompt, required=True)
     ]
@@ -183,6 +186,7 @@ def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
 @pytest.mark.requirement("prompts.get.arguments-optional")
 @pytest.mark.capability("prompts")
 def test_an_optional_argument_of_a_prompt_may_be_left_out(server, session):
+    require_served(server, "prompts/get")
     prompts = [
         (name, {each: arguments.get(each, "example") for each in argument_names(prompt, required=True)})
         for name, prompt, arguments in gettable_prompts(server)

@@ -15,6 +15,7 @@ from mcp_conformance.scenarios.client_features import FULL_CLIENT, run_with_clie
 from mcp_conformance.scenarios.invalid_requests import expect_removed
 from mcp_conformance.scenarios.request_metadata import handshake_result, modern_session, simple_method
 from mcp_conformance.scenarios.traffic import exercise_everything
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
 
 REMOVED_NOTIFICATIONS = ("notifications/initialized", "notifications/roots/list_changed")
@@ -71,6 +72,7 @@ def test_core_tasks_are_unknown_methods(server, method):
 
 @pytest.mark.requirement("removed.core-tasks")
 def test_a_call_with_the_member_task_is_not_a_task(server, callable_tool):
+    require_served(server, "tools/call")
     call = server.call(callable_tool)
     if call.failed:
         skip(f"the tool fails without the member task too: {call.reply}")

@@ -172,6 +172,7 @@ def is_unchanged(session, item, reply):
 @pytest.mark.requirement("resources.read.not-found-is-error")
 @pytest.mark.capability("resources")
 def test_an_unknown_resource_is_refused(server):
+    require_served(server, "resources/read")
     for reply in unknown_reads(server):
         expect_error(require_own_refusal(reply, server.resources()))
 
@@ -190,6 +191,7 @@ def test_an_unknown_resource_is_refused_as_not_found(server, revision):
 @pytest.mark.requirement("resources.read.not-found-not-empty")
 @pytest.mark.capability("resources")
 def test_an_unknown_resource_is_not_empty(server):
+    require_served(server, "resources/read")
     for reply in unknown_reads(server):
         contents = reply.value.get("contents") if require_answer(reply).value is not None else None
         if contents is not None and contents.json == []:
@@ -251,6 +253,7 @@ def refusals(server):
 @pytest.mark.requirement("resources.read.uri-validated")
 @pytest.mark.capability("resources")
 def test_an_invalid_uri_is_never_read(server, malformed_session):
+    require_served(server, "resources/read")
     refuses_unknown = any(reply.error is not None for reply in unknown_reads(server))
     served = [data_of(content) for reply in server.resources() for content in contents_of(reply)]
     for uri in [uri for uri in INVALID_URIS if not is_templated(server, uri)]:
@@ -265,6 +268,7 @@ def test_an_invalid_uri_is_never_read(server, malformed_session):
 @pytest.mark.requirement("resources.read.uri-required")
 @pytest.mark.capability("resources")
 def test_a_read_without_a_uri_is_refused(server, malformed_session):
+    require_served(server, "resources/read")
     for params in (NO_PARAMS, {}, {"uri": 5}):
         reply = malformed_session.request("resources/read", params)
         expect_error(require_own_refusal(reply, server.resources()))

@@ -22,6 +22,7 @@ from mcp_conformance.scenarios.list_stability import (
     require_pages,
 )
 from mcp_conformance.scenarios.resource_templates import expansions, unrouted
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
 
 LIST = "resources/templates/list"
@@ -88,6 +89,7 @@ def templates_of(server):
 @pytest.mark.requirement("resources.templates.expansion-readable")
 @pytest.mark.capability("resources")
 def test_an_expanded_template_can_be_read(server):
+    require_served(server, "resources/read")
     found = require_some(expansions(server), skip="no value is known for a variable of a template")
     lost = [each for each in found if each.exists and each.reply.error is not None]
     judged = [each for each in found if each in lost or each.reply.value is not None]

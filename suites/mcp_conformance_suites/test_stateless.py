@@ -26,6 +26,7 @@ from mcp_conformance.scenarios.multi_round_trip import (
     still_accepted,
 )
 from mcp_conformance.scenarios.request_metadata import first_calls, first_exchange, meta_value, succeeds
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.verdicts import Finding
 
@@ -49,6 +50,7 @@ def test_the_first_request_may_be_any(server):
 
 @pytest.mark.requirement("stateless.no-prior-context")
 def test_a_call_may_come_before_any_list(server):
+    require_served(server, "tools/call")
     first, *later = first_calls(server)
     require_answer(first)
     if any(succeeds(call) for call in later):

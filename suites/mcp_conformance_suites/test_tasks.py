@@ -22,7 +22,7 @@ from mcp_conformance.expect import (
 from mcp_conformance.protocol.jsonrpc import id_key
 from mcp_conformance.protocol.progress import progress_in
 from mcp_conformance.protocol.value import Value, members
-from mcp_conformance.scenarios.invalid_requests import require_known_method
+from mcp_conformance.scenarios.invalid_requests import require_known_method, require_own_refusal
 from mcp_conformance.scenarios.task_snapshots import (
     ENDED,
     STATUS,
@@ -46,6 +46,7 @@ from mcp_conformance.scenarios.tasks import (
     task_tools,
     tools_as_task,
 )
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
 
 MIN_IDS = 3
@@ -81,6 +82,7 @@ def test_the_tasks_capability_is_made_of_objects(server):
 
 @pytest.mark.requirement("tasks.undeclared-ignored")
 def test_a_task_is_ignored_where_none_is_declared(server):
+    require_served(server, "tools/call")
     replies = [*prompts_as_task(server), *([] if takes_tasks(server) else tools_as_task(server))]
     for reply in require_some(replies, skip="no prompt or tool gave a result to request again as a task"):
         result = require_answer(reply).value
@@ -102,7 +104,8 @@ def test_the_task_support_of_a_tool_is_a_known_one(server):
 def test_a_tool_that_requires_a_task_refuses_a_plain_call(server):
     tools = [tool for tool in task_tools(server) if tool.task_support == "required"]
     require_some(tools, skip="no tool requires tasks")
-    expect_refusals(server, [server.call(tool).reply for tool in tools])
+    created = {run.tool.name: run.created for run in task_runs(server)}
+    expect_refusals(server, [(server.call(one).reply, created.get(one.name)) for one in tools])
 
 
 @pytest.mark.requirement("tasks.tool-forbidden")
@@ -112,12 +115,13 @@ def test_a_tool_that_forbids_tasks_refuses_one(server):
     silent = [call for call in calls if call.tool.definition.get("execution", "taskSupport") is None]
     explicit = [call for call in calls if call not in silent]
     calls = require_some(silent[:1] + explicit[:1], skip="every quick tool supports tasks")
-    expect_refusals(server, [call_as_task(server, call) for call in calls])
+    expect_refusals(server, [(call_as_task(server, call), call.reply) for call in calls])
 
 
 @pytest.mark.requirement("tasks.tool-optional")
 @pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_tool_with_optional_tasks_works_both_ways(server):
+    require_served(server, "tools/call")
     runs = [run for run in task_runs(server) if run.tool.task_support == "optional"]
     for run in require_some(runs, skip="no tool has optional tasks"):
         plain = server.call(run.tool).reply
@@ -130,7 +134,9 @@ def test_a_tool_with_optional_tasks_works_both_ways(server):
 
 
 def expect_refusals(server, replies):
-    for reply in replies:
+    """Expect the error of an unknown method for each reply, if the reply to a right call differs from it."""
+    for reply, right in replies:
+        require_own_refusal(reply, [] if right is None else [right])
         if require_known_method(server, reply).code != -32601:
             raise Finding("error -32601", str(reply), reply.lines)
 

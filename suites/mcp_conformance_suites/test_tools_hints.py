@@ -8,12 +8,14 @@ from mcp_conformance.expect import require_some, skip
 from mcp_conformance.scenarios.api_inventory import inventory
 from mcp_conformance.scenarios.reading_effects import effects_of_reading_tools, reading_calls
 from mcp_conformance.scenarios.tool_effects import UNSEEN, effects_of_tools, named_changes
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
 
 
 @pytest.mark.requirement("tools.hints.read-only")
 @pytest.mark.capability("tools")
 def test_a_tool_that_only_reads_changes_nothing(server):
+    require_served(server, "tools/call")
     calls = reading_calls(server)
     if not calls:
         skip("no tool that declares readOnlyHint was called with success")

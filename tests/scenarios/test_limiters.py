@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from mcp_conformance.client.spacing import Spacing
-from mcp_conformance.report.text import limit_lines
+from mcp_conformance.plugin.run_counts import RunCounts
+from mcp_conformance.report.text import spacing_line
 from mcp_conformance.target.limiter import BURST, MAX_BURSTS_IN_VAIN, Limiter
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.server import Server
@@ -61,8 +62,16 @@ def test_a_limiter_of_all_requests_is_recognised_and_obeyed():
     assert len(passed) > 10
     assert settings.spacing.is_slowed
     assert 10 < settings.spacing.rate <= 20
-    (line,) = limit_lines(probe_all(settings, (HANDSHAKE,)), [], {})
+    server, shared = Server.of(probe_all(settings, (HANDSHAKE,)), HANDSHAKE), RunCounts()
+    counts = RunCounts()
+    counts.add_server(server)
+    server.close()
+    for data in (counts.as_data(), RunCounts().as_data()):  # as two workers of xdist send them
+        shared.add(RunCounts.from_data(data))
+    line = spacing_line(shared.spaced)
     assert line.startswith("slowed: the server refuses for their number requests that it serves otherwise")
+    assert f"--rate {settings.spacing.rate:.2g}" in line
+    assert spacing_line(RunCounts().spaced) == ""
 
 
 def test_a_limiter_of_calls_is_recognised_by_tool_errors():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mcp_conformance.protocol.methods import NO_SUCH_METHOD
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from mcp_conformance.remedies import EMPTY_ANSWERS
 from mcp_conformance.target.probe import probe_all
@@ -107,6 +108,24 @@ def test_a_server_that_answers_each_request_with_nothing_has_one_failure(revisio
         verdict = surface.failures[0].verdict
         assert "result {} for each request: tools/list, prompts/list, resources/list and an" in str(verdict)
         assert (surface.failures[0].requirement, verdict.fix) == ("tools.list.result-shape", EMPTY_ANSWERS)
+
+
+@pytest.mark.parametrize(("but", "is_found"), [((), True), ((NO_SUCH_METHOD,), False)])
+def test_a_server_whose_discovery_is_empty_too_has_one_failure(but, is_found):
+    def nothing(server, request, reply):
+        if reply and method(request) not in but:
+            reply.pop("error", None)
+            reply["result"] = {"resultType": "complete", "ttlMs": 5, "cacheScope": "public"}
+
+    settings = MemorySettings(("in-memory",), serve=mutated(nothing), clock=VirtualClock())
+    (surface,) = probe_all(settings, (LATEST_MODERN,)).surfaces
+    assert surface.refuses_all == is_found
+    if is_found:
+        verdict = surface.failures[0].verdict
+        assert (surface.failures[0].requirement, verdict.fix) == (
+            "discover.supported-versions",
+            EMPTY_ANSWERS,
+        )
 
 
 class Saying(Reference):

@@ -27,7 +27,8 @@ class RunCounts:
     revision, ``costs`` are those of the calls, ``judged`` the figures that checks of budgets have
     measured.  ``outlived`` counts the processes that have outlived the server.  ``rate`` is the number of
     requests a second to which a server over HTTP has slowed us down, 0 if it did not; ``asked`` is the
-    longest wait that it asked for, in seconds.  ``hosts`` counts what the server asks of other hosts.
+    longest wait that it asked for, in seconds; ``spaced`` is the rate of one over stdio.  ``hosts`` counts
+    what the server asks of other hosts.
     """
 
     starts: Pairs = field(default_factory=Counter)
@@ -39,6 +40,7 @@ class RunCounts:
     fetched: Exercise = field(default_factory=Exercise)
     rate: float = 0.0
     asked: float = 0.0
+    spaced: float = 0.0
     hosts: Counter[HostUse] = field(default_factory=Counter)
 
     def add_server(self, server: Server) -> None:
@@ -51,6 +53,8 @@ class RunCounts:
         self.exercise.add(server.tool_calls.exercise)
         self.fetched.add(server.fetches.exercise)
         self.hosts.update(server.hosts)
+        spacing = server.settings.spacing
+        self.spaced = spacing.rate if spacing.is_slowed else 0.0
         for session in server.sessions.every:
             numbers["sent", revision] += session.sent
             numbers["dropped", ""] += session.lines.dropped
@@ -85,6 +89,7 @@ class RunCounts:
         self.exercise.add(other.exercise)
         self.fetched.add(other.fetched)
         self.rate += other.rate  # each worker gets its share of what the server allows
+        self.spaced += other.spaced
         self.asked = max(self.asked, other.asked)
         self.hosts |= other.hosts  # each worker that looked has seen the same
 
@@ -100,6 +105,7 @@ class RunCounts:
             "fetched": self.fetched.as_data(),
             "rate": self.rate,
             "asked": self.asked,
+            "spaced": self.spaced,
             "hosts": [(*astuple(use), number) for use, number in self.hosts.items()],
         }
 
@@ -116,6 +122,7 @@ class RunCounts:
             Exercise.from_data(data.get("fetched", {})),
             data.get("rate", 0.0),
             data.get("asked", 0.0),
+            data.get("spaced", 0.0),
             Counter({HostUse(*use): number for *use, number in data.get("hosts", ())}),
         )
 

@@ -159,13 +159,7 @@ def limit_lines(
 
 
 def _circumstances(subject: Subject) -> Iterator[str]:
-    """Yield how the server was spared, and which revisions it did not answer in."""
-    if (spacing := subject.settings.spacing).is_slowed:
-        yield (
-            "slowed: the server refuses for their number requests that it serves otherwise, so it got at "
-            f"most {spacing.rate:.2g} messages a second from then on (--rate {spacing.rate:.2g} does so from "
-            "the start)"
-        )
+    """Yield that only one process could run at a time, and which revisions the server did not answer in."""
     if reason := subject.settings.solo.reason:
         yield (
             f"one at a time: a process that is started beside another one ends ({shorten(reason, 300)}), so "
@@ -188,6 +182,16 @@ def interference_lines(numbers: Mapping[tuple[str, str], int]) -> Iterator[str]:
             f"watchdog: something ended {lost} of the processes that clean up if this run is killed; "
             "another one took its place"
         )
+
+
+def spacing_line(rate: float) -> str:
+    """Return that a server over stdio got no more messages a second than this rate; empty if it was 0."""
+    if not rate:
+        return ""
+    return (
+        "slowed: the server refuses for their number requests that it serves otherwise, so it got at most "
+        f"{rate:.2g} messages a second from then on (--rate {rate:.2g} does so from the start)"
+    )
 
 
 def connection_lines(

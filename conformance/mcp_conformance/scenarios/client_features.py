@@ -279,6 +279,17 @@ def require_requests(server: Server, method: str) -> None:
     require_some(found, skip=f"no permitted tool asked for {method}")
 
 
+def require_use(server: Server, method: str) -> None:
+    """Skip the check if the server refuses each request for which it asks a client with every capability.
+
+    Such a server does not need what it asks for.
+    """
+    run = run_with_client(server, FULL_CLIENT)
+    asking = [one.reply for one in run.requests if _has_method(one.asked, method)]
+    if asking and all(reply.error is not None for reply in asking):
+        skip(f"each request for which the server asks for {method} is refused")
+
+
 def requested_params(server: Server, method: str) -> list[Value]:
     """Return the params of all the server's requests by a method, to clients that take part in it."""
     clients = [FULL_CLIENT]

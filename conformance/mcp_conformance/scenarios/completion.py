@@ -85,9 +85,14 @@ def is_completion(reply: Reply) -> bool:
     return any(each.is_a(list) for each in values)
 
 
+def is_completed(reply: Reply) -> bool:
+    """Return whether an answer has a completion, of values or of none."""
+    return reply.value is not None and reply.value.get("completion") is not None
+
+
 def accepted_params(server: Server) -> dict[str, Any]:
-    """Return the params of a completion that gave a result; skip if there is none."""
-    found = [reply for reply in completions(server) if reply.value is not None]
+    """Return the params of a completion that gave one; skip if there is none."""
+    found = [reply for reply in completions(server) if is_completed(reply)]
     params: dict[str, Any] = require_some(found, skip=NOT_COMPLETED)[0].request.message["params"]
     return params
 

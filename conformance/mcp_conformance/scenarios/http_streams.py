@@ -136,7 +136,7 @@ def call_with_progress(server: Server) -> None:
 
 
 def call_for_progress(server: Server, session: Session, most: int) -> list[str]:
-    """Call so many tools that may be called with a progress token; return the tokens.
+    """Call so many tools that may be called with a progress token; return the tokens of calls with a result.
 
     Those that have reported progress before come first, then the slower ones, which are more likely to.
     """
@@ -144,10 +144,10 @@ def call_for_progress(server: Server, session: Session, most: int) -> list[str]:
     quick.sort(key=lambda call: (bool(call.progress), call.reply.seconds), reverse=True)
     tokens = []
     for call in quick[:most]:
-        tokens.append(f"http-progress-{len(session.lines)}")
-        meta = {"progressToken": tokens[-1]}
-        params = {**call.params, "_meta": meta}
-        session.request("tools/call", params)
+        token = f"http-progress-{len(session.lines)}"
+        params = {**call.params, "_meta": {"progressToken": token}}
+        if session.request("tools/call", params).value is not None:
+            tokens.append(token)
     return tokens
 
 

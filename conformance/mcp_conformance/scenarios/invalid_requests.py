@@ -35,8 +35,8 @@ from mcp_conformance.verdicts import Blocked, Cause, Skipped
 
 MALFORMED_PARAMS: Mapping[str, Any] = {"absent": NO_PARAMS, "empty": {}, "number": {"name": 5}}
 """The params of calls that name no tool."""
-BY_NAME = ("tools/call", "prompts/get", "resources/read")
-"""The methods that take a name or a URI."""
+LISTS = {"tools/call": "tools/list", "prompts/get": "prompts/list", "resources/read": "resources/list"}
+"""The methods that take a name or a URI, and the lists of these."""
 MAX_UNKNOWN_CALLS = 10
 MAX_RIGHT = 3
 """How many right requests are refused as well before a method is taken for unknown."""
@@ -76,7 +76,7 @@ def lacks_method(server: Server, method: str) -> bool:
     must be refused too.
     """
     reply = misshapen_request(server, method)
-    names_none = reply.code == UNKNOWN_METHOD and method not in BY_NAME
+    names_none = reply.code == UNKNOWN_METHOD and method not in LISTS
     return (names_none or is_unknown_method(server, reply)) and not _is_served(server, method)
 
 
@@ -84,6 +84,8 @@ def lacks_method(server: Server, method: str) -> bool:
 def _is_served(server: Server, method: str) -> bool:
     """Return whether a right request of this method meets another answer, or none may be sent."""
     replies = list(islice(_right_requests(server, method), MAX_RIGHT))
+    if not replies and method in LISTS:
+        replies = list(server.listing(LISTS[method]).replies[:1])
     return not replies or any(reply.code != UNKNOWN_METHOD for reply in replies)
 
 

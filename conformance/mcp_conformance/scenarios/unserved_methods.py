@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_conformance.client.refusals import FEATURE_REQUESTS
-from mcp_conformance.client.reply import Reply
+from mcp_conformance.client.reply import Reply, results_of
 from mcp_conformance.expect import skip
 from mcp_conformance.protocol.revisions import REMOVED, is_modern
 from mcp_conformance.scenarios.invalid_requests import lacks_method, misshapen_request
@@ -22,6 +22,12 @@ OF_FEATURES = {
     method: path for path, _, method, _ in FEATURE_REQUESTS if method != "resources/templates/list"
 }
 """The methods that a server must serve, each with its capability; that of templates is optional."""
+SAYING = {
+    "tools/call": ("tools.call.result-content-array", {"content", "structuredContent", "toolResult", "task"}),
+    "prompts/get": ("prompts.get.result-shape", {"messages"}),
+    "resources/read": ("resources.read.result-shape", {"contents"}),
+}
+"""The members of which a result has one, and the rule that says so."""
 
 
 @scenario
@@ -42,10 +48,33 @@ def _has_items(server: Server, lists: tuple[str, ...]) -> bool:
 
 
 def require_served(server: Server, method: str) -> None:
-    """Skip the check if the server does not have a method; `expect_declared_methods` reports that."""
+    """Skip the check if the server does not have a method, or answers it with results that say nothing.
+
+    `expect_declared_methods` reports the first, the rules in `SAYING` the second.
+    """
     if server.revision >= RULE_SINCE and lacks_method(server, method):
         rules = {False: "lifecycle.capabilities.advertised", True: "discover.capabilities-true"}
         skip(f"the server has no {method}: see {rules[is_modern(server.revision)]}")
+    if method in SAYING and _says_nothing(server, method):
+        skip(f"no result of {method} says anything: see {SAYING[method][0]}")
+
+
+def refuses_what_exists(server: Server) -> bool:
+    """Return whether something is listed, or a list is refused, and no request for it gives a result."""
+    replies = [*(call.reply for call in server.calls()), *server.prompts(), *server.resources()]
+    return bool(replies or unserved_methods(server)) and not results_of(replies)
+
+
+@scenario
+def _says_nothing(server: Server, method: str) -> bool:
+    replies = {
+        "tools/call": lambda: [call.reply for call in server.quick_calls()],
+        "prompts/get": server.prompts,
+        "resources/read": server.resources,
+    }
+    results = results_of(one for one in replies[method]() if not one.needs_input)
+    said = (result.json.keys() for result in results if result.is_a(dict))
+    return bool(results) and all(SAYING[method][1].isdisjoint(members) for members in said)
 
 
 def expect_declared_methods(server: Server) -> None:

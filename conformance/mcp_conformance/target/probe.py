@@ -46,6 +46,8 @@ NO_LISTING = Listing("tools/list", "tools", ())
 MIN_DISCOVER_SECONDS = 3.0
 """The least time for ``server/discover`` on a server that has answered ``initialize``."""
 MAX_LIST_TRIES = 3
+SAY_NOTHING = {"_meta", "resultType", "ttlMs", "cacheScope"}
+"""The members that any result may have: one with no others is empty."""
 OF_REQUEST = (-32601, revisions.UNSUPPORTED_VERSION, *CLIENT_NEEDED_CODES)
 """The codes of errors that speak of the request, not of the server: its method, version and client."""
 OLD_REVISION = "2024-11-05"
@@ -283,6 +285,9 @@ def _refusal_of_all(session: Session, listing: Listing) -> ProbeFailure | None:
     An empty answer to each request is such a failure too.  Errors of `OF_REQUEST`, or for want of a network,
     do not count.
     """
+    opening = session.opening
+    if session.is_modern and opening is not None and _is_empty(opening):
+        return _empty_answers(session, (), opening)
     lists = [method for feature, method in LISTED.items() if session.declares(feature)]
     if not lists or session.closed or len(listing.replies) > 1:
         return None
@@ -310,13 +315,14 @@ def _empty_answers(session: Session, lists: Sequence[str], first: Reply) -> Prob
     others = (session.request(method) for method in (*lists, NO_SUCH_METHOD) if method != first.method)
     if not all(map(_is_empty, others)):
         return None
-    reason = f"{first} for each request: {', '.join(lists)} and an unknown method"
+    reason = f"{first} for each request: {', '.join(lists or [first.method])} and an unknown method"
+    of_list, wanted = f"{first.method.replace('/', '.')}.result-shape", "the list that was requested"
     return ProbeFailure(
         REFUSING,
-        f"{first.method.replace('/', '.')}.result-shape",
+        of_list if lists else "discover.supported-versions",
         reason,
         first.lines,
-        expected="the list that was requested, and an error for an unknown method",
+        expected=f"{wanted if lists else 'what it supports'}, and an error for an unknown method",
         fix=remedies.EMPTY_ANSWERS,
         is_fatal=True,
         defect=Defect.NEVER_WORKS,
@@ -326,7 +332,7 @@ def _empty_answers(session: Session, lists: Sequence[str], first: Reply) -> Prob
 def _is_empty(reply: Reply) -> bool:
     """Return whether the answer to a request is a result that says nothing."""
     value = reply.value
-    return value is not None and value.is_a(dict) and value.json.keys() <= {"_meta", "resultType"}
+    return value is not None and value.is_a(dict) and value.json.keys() <= SAY_NOTHING
 
 
 def _without_method(reply: Reply) -> tuple[Any, str]:
