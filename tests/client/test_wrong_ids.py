@@ -105,3 +105,18 @@ def test_a_second_parse_error_for_one_line_is_not_the_answer_to_the_next_request
     session = session_with(splits)
     assert session.await_reply(session.send("prompts/list"), alone=True).error == error["error"]
     assert session.await_reply(session.send("tools/list"), alone=True).value is not None
+
+
+def test_an_answer_to_an_earlier_line_is_not_told_of_a_later_silence():
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "not JSON"}}
+
+    def mutate(server, request, reply):
+        """Answer ``prompts/list`` with an error for a line that was not read, ``tools/list`` with nothing."""
+        name = request.get("method") if isinstance(request, dict) else None
+        if name == "prompts/list":
+            server.send(error)
+        return SILENCE if name == "tools/list" else None
+
+    session = session_with(mutate)
+    assert session.request("prompts/list").value is not None
+    assert session.await_reply(session.send("tools/list"), 2.0).fault.strays == ()

@@ -232,7 +232,7 @@ class Inbox:
         later = (line for line in self._lines if line.at >= request.at)
         unread = next((line.fault for line in later if line.fault in UNREAD), "")
         stderr = self._process.stderr_since(request.at)
-        return Silence(seconds, self._strays(), stderr, self.unended is not None, unread)
+        return Silence(seconds, self._strays(request), stderr, self.unended is not None, unread)
 
     @property
     def flood(self) -> Flood:
@@ -247,12 +247,17 @@ class Inbox:
         status = self._process.wait(1.0)
         return Closed(status, self._process.stderr_since(at) or self._process.stderr)
 
-    def _strays(self) -> tuple[Any, ...]:
-        """Return the ids of the answers that belong to no request, or to one answered before."""
+    def _strays(self, request: Line) -> tuple[Any, ...]:
+        """Return the ids of answers that belong to no request, or to one answered before.
+
+        Those that came before this request belong to earlier lines, unless it was the first one.
+        """
         open_requests = (self._requested | self._abandoned) - self._taken
-        return tuple(
-            message.get("id") for key, (_, message) in self._answers.items() if key not in open_requests
-        )
+        since = request.at if len(self._requested) > 1 else 0.0
+        later = (line for line in self._lines if not line.sent and line.at >= since)
+        ids = [part.get("id") for line in later for part in line.parts() if is_response(part)]
+        strays = self._answers.keys() - open_requests
+        return tuple({key: id for id in ids if (key := id_key(id)) in strays}.values())
 
     # Reading
 
