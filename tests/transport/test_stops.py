@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,16 @@ def test_another_watchdog_takes_the_place_of_one_that_was_ended():
         with scratch_folder("inner-"):
             assert process_tree.lost_watchdogs() == before + 1
             assert process_tree._RUN._pid not in (0, first)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="without /proc nothing is swept")
+def test_the_sweep_of_a_killed_survey_spares_the_watchdog_of_its_run(monkeypatch):
+    """A run in a survey has inherited its mark, and what has the mark is killed."""
+    monkeypatch.setattr(process_tree, "_RUN", process_tree._Run())
+    monkeypatch.setenv(process_tree.MARK, "that-of-the-survey")
+    with scratch_folder("of-a-run-"):
+        environ = Path(f"/proc/{process_tree._RUN._pid}/environ").read_bytes()
+        assert process_tree.MARK.encode() not in environ
 
 
 def test_the_report_says_both():

@@ -378,8 +378,10 @@ def _start_watchdog(mark: str) -> tuple[int, int]:
     files = [(os.POSIX_SPAWN_DUP2, theirs, 0), nowhere, (os.POSIX_SPAWN_DUP2, 1, 2)]
     # Isolated and without site-packages: it starts faster, and imports nothing from the user's folder.
     command = [sys.executable, "-I", "-S", watchdog.__file__, mark]
+    # A run in a survey has inherited the mark of that: its watchdog outlives it, and deletes the folder.
+    unmarked = {name: text for name, text in os.environ.items() if name != MARK}
     try:
-        pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=files)
+        pid = os.posix_spawn(sys.executable, command, unmarked, file_actions=files)
     except OSError:
         os.close(ours)
         return 0, -1
