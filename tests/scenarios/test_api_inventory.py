@@ -9,7 +9,7 @@ from mcp_conformance.protocol.value import Value
 from mcp_conformance.sandbox.traffic import Attempt
 from mcp_conformance.scenarios.api_inventory import Inventory, needed
 from mcp_conformance.scenarios.calls_at_once import MixedCalls
-from mcp_conformance.scenarios.sick_api import hurried, most_repeated, reached, sent_twice
+from mcp_conformance.scenarios.sick_api import hurried, most_repeated, reached, sent_twice, turned
 from mcp_conformance.scenarios.ward import Treatment
 
 REPLY = Reply(Line.sending({}))
@@ -84,3 +84,13 @@ def test_an_answer_is_another_calls_if_it_has_only_its_word():
     words = {"000000000001": answer(own), "000000000002": answer(own), "000000000003": answer("no word")}
     assert [word for word, _ in MixedCalls("look", words).wrong()] == ["000000000002"]
     assert not list(MixedCalls("look", {"000000000001": answer(f"{other} {own}")}).wrong())
+
+
+def test_each_tool_begins_with_another_sickness_of_a_kind():
+    some = [BY_NAME[name] for name in ("503", "reset", "500", "broken", "401")]
+    names = [[one.name for one in turned(some, number)] for number in (0, 1, 2)]
+    assert names == [
+        ["503", "500", "reset", "broken", "401"],
+        ["500", "503", "broken", "reset", "401"],
+        ["503", "500", "reset", "broken", "401"],
+    ]

@@ -29,6 +29,8 @@ PAUSE_SECONDS = RETRY_SECONDS
 """How long a client is to wait after 429."""
 MAX_NAMES = 5
 """How many tools a finding names."""
+LOOP_SECONDS = 0.5
+"""How long a call may take that makes a request again, to be made under another sickness of that kind."""
 CREATING = ("POST", "PATCH")
 """The methods that do more when they are repeated (RFC 9110, 9.2.2)."""
 SILENT = next(one for one in SICKNESSES if one.answer is silence)
@@ -55,15 +57,30 @@ def treatments(server: Server) -> tuple[Treatment, ...]:
     most = KIND_SECONDS if server.settings.is_gentle else math.inf
     spent: dict[Kind, float] = {}
     with ward(server) as room:
-        for call in calls:
-            chosen = [one for one in soon_over if spent.get(one.kind, 0.0) < most]
+        for number, call in enumerate(calls):
+            chosen = [one for one in turned(soon_over, number) if spent.get(one.kind, 0.0) < most]
             slow = {one.sickness.kind for one in found if _is_slow(one)}
             found += _under_all(room, call, chosen, spent, slow)
     return tuple(found)
 
 
+def turned(sicknesses: Sequence[Sickness], number: int) -> list[Sickness]:
+    """Return the sicknesses by their kinds, of each kind those after the first ``number`` first.
+
+    A tool that takes long under one of a kind is not tried with the others: other tools are.
+    """
+    kinds: dict[Kind, list[Sickness]] = {}
+    for one in sicknesses:
+        kinds.setdefault(one.kind, []).append(one)
+    starts = {kind: number % len(some) for kind, some in kinds.items()}
+    return [one for kind, some in kinds.items() for one in (*some[starts[kind] :], *some[: starts[kind]])]
+
+
 def _is_slow(one: Treatment) -> bool:
-    return one.reply.fault is not None or one.reply.seconds > SLOW_SECONDS
+    """Return whether a call took long, or waited before it made a request again."""
+    repeats = bool(one.asked) and most_repeated(one)[1] > 1
+    most = LOOP_SECONDS if repeats else SLOW_SECONDS
+    return one.reply.fault is not None or one.reply.seconds > most
 
 
 def _chosen(server: Server, *, ends: bool) -> list[Sickness]:
