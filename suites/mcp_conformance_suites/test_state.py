@@ -62,3 +62,28 @@ def test_a_change_is_shown_by_all_reads(server):
 @pytest.mark.requirement("state.neighbours")
 def test_a_change_leaves_other_things_alone(server):
     expect_none_of(server, "state.neighbours")
+
+
+@pytest.mark.requirement("state.hierarchy")
+def test_what_was_made_in_one_parent_is_not_in_another(server):
+    expect_none_of(server, "state.hierarchy")
+
+
+@pytest.mark.requirement("state.concurrency")
+def test_two_changes_at_once_leave_one_of_them(server):
+    expect_none_of(server, "state.concurrency")
+
+
+@pytest.mark.requirement("state.member-order")
+def test_the_order_of_members_does_not_matter(server):
+    expect_none_of(server, "state.member-order")
+
+
+@pytest.mark.requirement("state.number-form")
+def test_a_whole_number_may_be_written_as_a_float(server):
+    expect_none_of(server, "state.number-form")
+
+
+@pytest.mark.requirement("state.default-given")
+def test_a_default_that_is_given_changes_nothing(server):
+    expect_none_of(server, "state.default-given")

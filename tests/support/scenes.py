@@ -64,6 +64,7 @@ class Theatre:
         }
         hand = Hand(
             lambda tool, arguments: Call(tool, arguments, self._ask(tool.name, arguments)),
+            self._together,
             max_calls=max_calls,
             clock=transport.clock.monotonic,
             pause=lambda: self.session.wait_for(lambda: False, 0.5),
@@ -72,6 +73,13 @@ class Theatre:
 
     def _ask(self, tool, arguments):
         return self.session.request("tools/call", {"name": tool, "arguments": arguments})
+
+    def _together(self, calls):
+        sent = [
+            self.session.send("tools/call", {"name": tool.name, "arguments": given}) for tool, given in calls
+        ]
+        replies = [self.session.await_reply(one, 5.0) for one in sent]
+        return [Call(tool, given, reply) for (tool, given), reply in zip(calls, replies, strict=True)]
 
     def _renamed(self, arguments):
         """Put the folder of this process in the place of that of another one."""
@@ -100,7 +108,7 @@ def found_in(name="", tools=(), log=None):
     theatre = Theatre(name, tools, log=log)
     learned = theatre.learn()
     judging = Judging(Stage(theatre.shop, learned.noise))
-    judging.judge_all(plays(learned.things))
+    judging.judge_all(plays(learned))
     sure = {}
     for one in judging.found:
         if one.oracle.rule not in sure:

@@ -53,7 +53,7 @@ def state_of(server: Server) -> StateRecord:
     shop = server.state.workshop(server.state.session())
     learned = Learner(shop, workables).learn()
     judging = Judging(Stage(shop, learned.noise))
-    judging.judge_all(plays(learned.things))
+    judging.judge_all(plays(learned))
     violations = _confirmed(server, judging.found, learned)
     hand = shop.hand
     return StateRecord(learned, judging.judged, violations, dict(hand.counts), dict(hand.seconds))

@@ -10,21 +10,36 @@ from typing import Any
 
 from mcp_conformance.state.hand import Lost, Spent
 from mcp_conformance.state.kinds import is_deletion
-from mcp_conformance.state.links import Doing, Effect, Thing
+from mcp_conformance.state.learning import Learned
+from mcp_conformance.state.links import Doing, Effect, Thing, Workable
 from mcp_conformance.state.oracles import (
+    concurrency,
     delete_twice,
     failed_change,
     failed_create,
+    hierarchy,
     list_after_delete,
     list_once,
     neighbours,
     read_after_change,
     read_after_create,
     reading_changes_nothing,
+    same_call,
     same_read,
     use_after_free,
 )
-from mcp_conformance.state.scene import Change, Creation, Deletion, Refusal, RefusedChange, Stage, Unjudged
+from mcp_conformance.state.scene import (
+    Change,
+    Creation,
+    Deletion,
+    Nesting,
+    Refusal,
+    RefusedChange,
+    Rewriting,
+    Stage,
+    Together,
+    Unjudged,
+)
 from mcp_conformance.state.violation import Violation
 
 MAX_CHANGES = 2
@@ -41,7 +56,8 @@ class Oracle:
 
     def applies(self, record: Any) -> bool:
         """Return whether a record can be judged."""
-        return isinstance(record, self.records) and bool(self.module.can_judge(record))
+        is_its = isinstance(record, self.records) and getattr(record, "rule", self.rule) == self.rule
+        return is_its and bool(self.module.can_judge(record))
 
     def violations(self, record: Any) -> Iterator[Violation]:
         """Yield what does not hold in a record."""
@@ -60,6 +76,11 @@ ORACLES = (
     Oracle("state.read-after-change", (Change,), read_after_change),
     Oracle("state.failed-create", (Refusal,), failed_create),
     Oracle("state.failed-change", (RefusedChange,), failed_change),
+    Oracle("state.hierarchy", (Nesting,), hierarchy),
+    Oracle("state.concurrency", (Together,), concurrency),
+    Oracle("state.member-order", (Rewriting,), same_call),
+    Oracle("state.number-form", (Rewriting,), same_call),
+    Oracle("state.default-given", (Rewriting,), same_call),
 )
 
 
@@ -80,9 +101,9 @@ class Found:
     violation: Violation
 
 
-def plays(things: Sequence[Thing]) -> Iterator[Play]:
-    """Yield the scenes of things, each kind for all of them before the next."""
-    lasting = [one for one in things if one.lasts]
+def plays(learned: Learned) -> Iterator[Play]:
+    """Yield the scenes of what was learned, each kind for all things before the next."""
+    lasting = [one for one in learned.things if one.lasts]
     for one in lasting:
         yield _creation(one)
     for one in lasting:
@@ -96,6 +117,14 @@ def plays(things: Sequence[Thing]) -> Iterator[Play]:
     for one in lasting:
         for effect in (*one.doing(Doing.CHANGES)[:MAX_CHANGES], *one.doing(Doing.TAKES)[:MAX_CHANGES]):
             yield _refused_change(one, effect)
+    for one in lasting:
+        yield from (_nesting(parent, one) for parent in lasting if parent is not one)
+    for one in lasting:
+        yield from (
+            _together(one, effect) for effect in one.doing(Doing.CHANGES)[:1] if len(effect.paths) > 1
+        )
+    for one in lasting:
+        yield _rewriting(one, learned.readers)
 
 
 def _creation(thing: Thing) -> Play:
@@ -116,6 +145,18 @@ def _change(thing: Thing, effect: Effect) -> Play:
 
 def _refused_change(thing: Thing, effect: Effect) -> Play:
     return Play("refused changes", lambda stage: stage.refuse_changing(thing, effect))
+
+
+def _nesting(parent: Thing, child: Thing) -> Play:
+    return Play("parents", lambda stage: stage.nest(parent, child))
+
+
+def _together(thing: Thing, effect: Effect) -> Play:
+    return Play("changes at once", lambda stage: iter([stage.change_together(thing, effect)]))
+
+
+def _rewriting(thing: Thing, readers: Sequence[Workable]) -> Play:
+    return Play("other spellings", lambda stage: stage.rewrite(thing, readers))
 
 
 class Judging:

@@ -56,7 +56,8 @@ WRITING |= VERBS & {"update", "edit", "rename", "move", "copy", "clear", "import
 class Learned:
     """What was learned of a server: the things that its tools make, and the noise in answers.
 
-    ``is_whole`` says that the budget was enough.
+    ``readers`` are the tools that are looked into, with the arguments with which they worked.  ``is_whole``
+    says that the budget was enough.
     """
 
     things: tuple[Thing, ...] = ()
@@ -101,7 +102,8 @@ class Learner:
                 self._find_effects()
         except (Spent, Lost):
             is_whole = False
-        return Learned(tuple(self._things), self.noise, tuple(self.readers), is_whole)
+        plain = tuple(one for one in self._tools if may_read(one.tool))
+        return Learned(tuple(self._things), self.noise, plain, is_whole)
 
     def _repeat(self) -> None:
         """Call each reader twice in a row, as it worked: what differs is noise.

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_conformance.client.tool_call import Call
-from mcp_conformance.state.links import Effect, Link, Made, Thing
+from mcp_conformance.state.links import Effect, Link, Made, Thing, Workable
 from mcp_conformance.state.noise import Noise
 from mcp_conformance.state.places import Difference
 from mcp_conformance.state.workshop import Look, Workshop
 from mcp_conformance.world.success import NUMBER
+from mcp_conformance.world.worked import Path
 
 MANY = 9
 """How many things are made for the longest scene.  Not measured: some faults begin with a full page."""
@@ -131,6 +132,44 @@ class RefusedChange:
     noise: Noise
 
 
+@dataclass(frozen=True, eq=False)
+class Together:
+    """A thing was changed once, and then by two calls at once; ``after`` are looks at it thereafter."""
+
+    thing: Thing
+    effect: Effect
+    target: Made
+    done: Made
+    alone: Mapping[Link, Look]
+    both: Sequence[Made]
+    after: Mapping[Link, Look]
+
+
+@dataclass(frozen=True, eq=False)
+class Nesting:
+    """A thing was made in one of two others, its parents, and looked for in both through a link."""
+
+    parent: Thing
+    link: Link
+    parents: Sequence[Made]
+    child: Made
+    inside: Look
+    outside: Look
+
+
+@dataclass(frozen=True, eq=False)
+class Rewriting:
+    """A read was made, made with the same arguments written in another way, and made as at first again."""
+
+    rule: str
+    how: str
+    made: Made
+    first: Look
+    second: Look
+    again: Look
+    noise: Noise
+
+
 class Stage:
     """Plays scenes in one process."""
 
@@ -199,6 +238,51 @@ class Stage:
             yield RefusedChange(thing, effect, made[0], refused, wrong, before, after, self.noise)
             before = after
 
+    def change_together(self, thing: Thing, effect: Effect) -> Together:
+        """Change a thing by one call, then by two at once."""
+        target = self._made(thing, 1)[0]
+        reads = [one for one in links_of(thing) if one.shows and not one.is_list]
+        done = self.shop.apply(effect, target)
+        self._require(done is not None and bool(reads))
+        assert done is not None
+        alone = {one: self.shop.read(one, target) for one in reads}
+        both = self.shop.apply_together(effect, target)
+        self._require(len(both) > 1)
+        return Together(
+            thing, effect, target, done, alone, both, {one: self.shop.read(one, target) for one in reads}
+        )
+
+    def nest(self, parent: Thing, child: Thing) -> Iterator[Nesting]:
+        """Make a thing in one of two parents, and look for it in both."""
+        parents = self._made(parent, 2)
+        workable = child.maker.workable
+        for handle, path, _ in self.shop.namings(parents[0], workable, may_write=True):
+            values = [self.shop.value(one, handle) for one in parents]
+            if path not in _paths_from(workable, parent) or None in values:
+                continue
+            made = self.shop.make(child.maker, {path: values[0]})
+            for link in links_of(child) if made is not None else ():
+                assert made is not None
+                for inner in (one for one in _paths_from(link.reader, parent) if link.shows):
+                    naming = self.shop.naming(link, made)
+                    inside = self.shop.look(link.reader, {**naming, inner: values[0]})
+                    outside = self.shop.look(link.reader, {**naming, inner: values[1]})
+                    yield Nesting(parent, link, parents, made, inside, outside)
+            return
+
+    def rewrite(self, thing: Thing, plain: Sequence[Workable]) -> Iterator[Rewriting]:
+        """Read a thing with arguments written in other ways; ``plain`` are the readers without limits."""
+        made = self._made(thing, 1)[0]
+        for link in links_of(thing):
+            naming = self.shop.naming(link, made)
+            usual = [one for one in plain if one.name == link.tool and one is not link.reader]
+            for reader in (link.reader, *usual):
+                for rule, how, arguments in self.shop.rewritten(reader, naming):
+                    first = self.shop.look(reader, naming)
+                    second = Look(self.shop.hand.call(reader.tool, arguments))
+                    again = self.shop.look(reader, naming)
+                    yield Rewriting(rule, how, made, first, second, again, self.noise)
+
     def sight(self, thing: Thing, made: Iterable[Made]) -> Sight:
         """Look at things through all links."""
         some = list(made)
@@ -234,6 +318,11 @@ class Stage:
     def _require(self, holds: bool) -> None:
         if not holds:
             raise Unjudged
+
+
+def _paths_from(workable: Workable, parent: Thing) -> list[Path]:
+    """Return the members that had a value of a parent when the tool worked."""
+    return [path for path, known in workable.known.items() if known.origin.of == parent.maker.name]
 
 
 def links_of(thing: Thing) -> tuple[Link, ...]:

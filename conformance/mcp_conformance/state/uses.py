@@ -21,7 +21,11 @@ class UseKind(StrEnum):
     DELETES = "deletes"
 
 
-DOINGS = {Doing.CHANGES: UseKind.CHANGES, Doing.DELETES: UseKind.DELETES}
+DOINGS = {
+    Doing.CHANGES: UseKind.CHANGES,
+    Doing.DELETES: UseKind.DELETES,
+    Doing.TAKES: UseKind.TAKES,
+}
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,41 @@ class Workshop:
         done = Made(Maker(effect.writer, effect.paths), filled[1], call)
         return done if is_success(call.reply, needs_values=False) else None
 
+    def apply_together(self, effect: Effect, made: Made) -> list[Made]:
+        """Change what was made by two calls at once; return those that succeed."""
+        filled = [self.filled(effect.writer, effect.paths, self.naming(effect, made)) for _ in range(2)]
+        given = [one for one in filled if one is not None]
+        calls = self.hand.together([(effect.writer.tool, arguments) for arguments, _ in given])
+        maker = Maker(effect.writer, effect.paths)
+        return [
+            Made(maker, tokens, call)
+            for (_, tokens), call in zip(given, calls, strict=True)
+            if is_success(call.reply, needs_values=False)
+        ]
+
+    def rewritten(
+        self, reader: Workable, values: Mapping[Path, Any]
+    ) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Yield the arguments of a read written in other ways: the rule, how, and the arguments."""
+        given = self._base(reader)
+        for path, value in values.items():
+            put(given, path, value)
+        if len(given) > 1:
+            yield "state.member-order", "its members in another order", dict(reversed(given.items()))
+        whole = {name: one for name, one in given.items() if type(one) is int}
+        if whole:
+            floats = {name: float(one) for name, one in whole.items()}
+            shown = ", ".join(f"`{name}` as {one}" for name, one in floats.items())
+            yield "state.number-form", shown, {**given, **floats}
+        for member in self.members_of(reader.tool):
+            default = next((part["default"] for part in member.parts if "default" in part), None)
+            is_usual = (
+                len(member.path) == 1 and member.name not in given and isinstance(default, str | int | float)
+            )
+            if is_usual and not member.is_required and self.filling(reader.tool).fits(member, default):
+                how = f"`{member.name}` given, with its default"
+                yield "state.default-given", how, {**given, member.name: default}
+
     def spoiled(
         self, workable: Workable, paths: tuple[Path, ...], values: Mapping[Path, Any]
     ) -> Iterator[tuple[Made, str]]:

@@ -37,5 +37,5 @@ def judge(scene: Deletion) -> Iterator[Violation]:
                 "an error, or an answer that says that it is gone",
                 got,
                 (link, scene.effect),
-                (scene.target, before, scene.done, after, *gone),
+                (scene.target, before, scene.done, *gone, after),
             )
