@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.protocol.text import named, shorten
-from mcp_conformance.state.links import Effect, Link, Made
-from mcp_conformance.state.workshop import Look
+from mcp_conformance.state.links import Effect, Link
 
 MAX_ANSWER = 200
 
@@ -30,15 +30,11 @@ class Violation:
 
 
 def violation(
-    tool: str,
-    expected: str,
-    got: str,
-    inferred: Iterable[Link | Effect],
-    calls: Iterable[Call | Look | Made | None],
+    tool: str, expected: str, got: str, inferred: Iterable[Link | Effect], calls: Iterable[Any]
 ) -> Violation:
-    """Return a violation; the calls may be given as what has them, and each counts once."""
-    found = (one if isinstance(one, Call) or one is None else one.call for one in calls)
-    unique = {id(one): one for one in found if one is not None}
+    """Return a violation; its calls are given as such, or as what has one, and each counts once."""
+    found = (one if isinstance(one, Call) else one.call for one in calls if one is not None)
+    unique = {id(one): one for one in found}
     return Violation(tool, expected, got, tuple(map(str, inferred)), tuple(unique.values()))
 
 
