@@ -23,6 +23,7 @@ from mcp_conformance.scenarios.sick_api import (
     opened_alone,
     oversized,
     repeated_after_limit,
+    repeated_unanswered,
     sent_twice,
     size_of,
     treatments,
@@ -115,6 +116,14 @@ def test_what_may_have_been_carried_out_is_not_sent_again(server):
         if (again := sent_twice(one)) is not None:
             got = f"{again} again, although the API had it: it {one.sickness.says}"
             raise Finding("one such request in one call", got, one.lines, tool=one.tool)
+
+
+@pytest.mark.requirement("backend.sent-once")
+def test_what_waits_for_an_answer_is_not_sent_again(server):
+    if (found := repeated_unanswered(server)) is not None:
+        again, usual = found
+        got = f"{again} again, although the API had it: it {usual.sickness.says}"
+        raise Finding("one such request in one call", got, usual.lines[:1], tool=usual.tool)
 
 
 @pytest.mark.requirement("backend.failures-differ")

@@ -68,6 +68,7 @@ class Seen:
     well: Treatment = WORKS
     betrayed: Treatment = DISTRUSTS
     unanswered: tuple = ()
+    waited: tuple = (asked(),)
     opened: tuple = (SUCCESS,)
     mixed: dict = field(default_factory=lambda: {"000000000001": told("qz000000000001")})
     left: tuple = ()
@@ -80,7 +81,7 @@ class Seen:
         records = {
             api_inventory.inventory: inventory,
             sick_api.treatments: tuple(self.treatments.values()),
-            sick_api.unanswered: self.unanswered,
+            sick_api.waits: (sick_api.Waited(sick_api.SILENT, self.unanswered, self.waited),),
             sick_api.opened_alone: self.opened,
             calls_at_once.at_once: at_once,
         }
@@ -113,6 +114,7 @@ BROKEN = {
         "429", told("429"), asked(at=0.0), asked(at=1.0)
     ),
     checks.test_what_may_have_been_carried_out_is_not_sent_again: under("500", told("500"), asked(), asked()),
+    checks.test_what_waits_for_an_answer_is_not_sent_again: Seen(waited=(asked(), asked())),
     checks.test_calls_at_once_get_answers_of_their_own: Seen(
         mixed={"000000000001": told("qz000000000002"), "000000000002": told("qz000000000002")}
     ),
@@ -158,6 +160,10 @@ def test_a_fault_is_found_and_a_right_server_passes(check):
             Seen(well=treated("well", told("no"), asked(method="", refusal="unexpected eof while reading"))),
         ),
         (checks.test_no_credential_follows_a_redirect_to_another_host, under("elsewhere", told("302"))),
+        (
+            checks.test_what_waits_for_an_answer_is_not_sent_again,
+            Seen(well=treated("well", SUCCESS, asked(method="GET")), waited=(asked(), asked())),
+        ),
     ],
 )
 def test_what_was_not_seen_is_not_judged(check, seen):

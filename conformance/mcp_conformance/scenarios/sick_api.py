@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_conformance.backend.contact import Contact
@@ -235,9 +235,45 @@ def hurried(one: Treatment) -> tuple[Contact, float] | None:
     return None
 
 
+@dataclass(frozen=True)
+class Waited:
+    """Calls of all tools at once while the API did not answer: those without an answer, and all requests."""
+
+    sickness: Sickness
+    unanswered: tuple[Treatment, ...] = ()
+    contacts: tuple[Contact, ...] = ()
+
+
+def unanswered(server: Server) -> list[Treatment]:
+    """Return the calls that were not answered while the API was silent or slow."""
+    return [one for waited in waits(server) for one in waited.unanswered]
+
+
+def repeated_unanswered(server: Server) -> tuple[Contact, Treatment] | None:
+    """Return a request that may have acted and was made again while it was not answered, and its usual call.
+
+    None if there is none; skips the check if no tool sends one that may act.
+    """
+    usual = inventory(server).judged
+    often = Counter(contact.same for one in usual for contact in one.asked)
+    acting = {
+        contact.same: one
+        for one in usual
+        for contact in one.asked
+        if contact.method in CREATING and not (contact.is_keyed or one.call.tool.read_only)
+    }
+    require_some(acting, skip="no tool that may write sends POST or PATCH")
+    for waited in waits(server):
+        sent = Counter(contact.same for contact in waited.contacts)
+        for contact in waited.contacts:
+            if contact.same in acting and sent[contact.same] > often[contact.same]:
+                return contact, replace(acting[contact.same], sickness=waited.sickness)
+    return None
+
+
 @scenario
-def unanswered(server: Server) -> tuple[Treatment, ...]:
-    """Call all tools that need the API at once while it does not answer; return those without an answer.
+def waits(server: Server) -> tuple[Waited, ...]:
+    """Call all tools that need the API at once while it does not answer.
 
     Each way in which it does not has a process of its own, so that their timeouts pass at the same time.  Of
     a server that answers nothing else meanwhile only the first call counts: the others may wait for it.
@@ -247,35 +283,42 @@ def unanswered(server: Server) -> tuple[Treatment, ...]:
     calls = [one.call for one in _asking(server)]
     with ExitStack() as opened:
         begun = [_begun(opened.enter_context(ward(server)), calls, sickness) for sickness in chosen]
-        return tuple(one for together in begun for one in together.ended())
+        return tuple(one.ended() for one in begun)
 
 
 @dataclass(frozen=True)
 class _Together:
-    """Calls that were sent at once to a server whose API has a sickness, and a ping after them."""
+    """Calls that were sent at once to a server whose API has a sickness, and a ping after them.
+
+    ``before`` is the number of contacts until then.
+    """
 
     room: Ward
     sickness: Sickness
+    before: int
     sent: Sequence[tuple[Call, Line]]
     ping: Line
 
-    def ended(self) -> list[Treatment]:
-        """Wait for the answers, and return those that did not come."""
+    def ended(self) -> Waited:
+        """Wait for the answers."""
         session = self.room.session
         replies = [
             Treatment(call, self.sickness, reply_within(session, request, session.timeout))
             for call, request in self.sent
         ]
+        contacts = self.room.backend.contacts[self.before :]
         self.room.backend.become(WELL)
         counted = replies if session.is_answered(self.ping) else replies[:1]
-        return [one for one in counted if isinstance(one.reply.fault, Silence)]
+        silent = tuple(one for one in counted if isinstance(one.reply.fault, Silence))
+        return Waited(self.sickness, silent, tuple(one for one in contacts if one.method))
 
 
 def _begun(room: Ward, calls: Sequence[Call], sickness: Sickness) -> _Together:
     session = room.session
+    before = len(room.backend.contacts)
     room.backend.become(sickness)
     sent = [(call, session.send("tools/call", call.params)) for call in calls]
-    return _Together(room, sickness, sent, session.send(session.liveness_method))
+    return _Together(room, sickness, before, sent, session.send(session.liveness_method))
 
 
 @scenario
