@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_conformance.backend.choice import backend, sicknesses
+from mcp_conformance.backend.choice import Choice, backend, sicknesses
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.throwaway import throwaway_folder
@@ -89,7 +89,7 @@ def sent_by(settings, folder):
 
 def test_nothing_of_a_server_in_a_sandbox_leaves_while_its_api_is_sick(tmp_path):
     try:
-        network, sandbox = backend(sicknesses("sick")), sandbox_of("auto")
+        network, sandbox = backend(Choice(sicknesses("sick"))), sandbox_of("auto")
     except Unavailable as reason:
         pytest.skip(str(reason))
     if sandbox is None:

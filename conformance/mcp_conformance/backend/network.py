@@ -13,8 +13,6 @@ from mcp_conformance.backend.line import Caller
 from mcp_conformance.backend.names import Names
 from mcp_conformance.backend.place import MAX_WAITING
 
-assert sys.platform != "win32"
-
 SOCKETS = 3
 """How many sockets the launcher hands over: for names, HTTP and HTTPS."""
 MAX_MESSAGE_BYTES = 4096
@@ -95,6 +93,7 @@ class Network:
 
     def _received(self) -> list[socket.socket]:
         """Return the sockets that the launcher hands over; none if it ends before."""
+        assert sys.platform != "win32"
         with suppress(OSError):
             _, numbers, _, _ = socket.recv_fds(self._channel, 1, SOCKETS)
             return [_ready_made(number) for number in numbers]
