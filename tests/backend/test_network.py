@@ -136,6 +136,16 @@ def test_a_port_of_the_program_is_reached_from_outside_and_by_nobody_else(networ
         dial(socket.AF_INET)
 
 
+def test_a_service_of_this_machine_is_out_of_reach(asked):
+    ask, _, _ = asked
+    with socket.create_server(("0.0.0.0", 0)) as service:
+        service.setblocking(False)
+        for host in ("127.0.0.1", socket.gethostname()):
+            assert ask(f"GET http://{host}:{service.getsockname()[1]}/").startswith("ConnectionRefusedError")
+        with pytest.raises(BlockingIOError):
+            service.accept()
+
+
 def test_the_program_has_no_privileges_and_the_files_here_are_as_before(network):
     _, backend = network
     look = (

@@ -133,6 +133,7 @@ def test_a_file_keeps_what_others_have_recorded(tmp_path):
     save(path, [other], {"header b"})
     assert load(path).exchanges == (one, other)
     assert load(path).removed == ("header a", "header b")
+    assert list(tmp_path.iterdir()) == [path]
     path.write_bytes(b"\xff")
     with pytest.raises(BadTape):
         load(path)
@@ -157,3 +158,15 @@ def test_a_program_is_recorded_and_then_works_without_that_host(upstream, tmp_pa
         replayed.become(BY_NAME["once"])
         assert ask("POST https://api.example.com/v1") == "HTTPError 503"
         assert ask("POST https://api.example.com/v1").startswith("200")
+
+
+def test_an_answer_that_is_too_long_is_not_passed_on(upstream, tmp_path, monkeypatch):
+    monkeypatch.setattr("mcp_conformance.backend.record.MAX_BODY", 10)
+    with pytest.raises(OSError, match="too long"):
+        recorder(upstream, tmp_path / "tape.har").answer(Asked("GET", API, "/"))
+
+
+def test_a_long_answer_is_passed_on_and_not_kept(upstream, tmp_path, monkeypatch):
+    monkeypatch.setattr("mcp_conformance.backend.record.MAX_KEPT", 10)
+    assert recorder(upstream, tmp_path / "tape.har").answer(Asked("GET", API, "/")).status == 200
+    assert not (tmp_path / "tape.har").exists()

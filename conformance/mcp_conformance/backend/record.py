@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
+import tempfile
 import threading
 import time
 import weakref
@@ -11,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from hashlib import blake2b
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,6 +22,7 @@ from mcp_conformance.backend.cleaning import Cleaner
 from mcp_conformance.backend.contact import shape
 from mcp_conformance.backend.exchange import FRAMING, Answered, Asked, Exchange
 from mcp_conformance.backend.har import BadTape, Tape, read
+from mcp_conformance.protocol.text import first_names
 from mcp_conformance.transport.http.coding import CodingFailed, Decoder
 from mcp_conformance.transport.lock import locked
 
@@ -58,12 +62,20 @@ class Recorder:
         self._cleaned: dict[tuple[str, str, str, bytes], Exchange] = {}
         self._kinds: Counter[tuple[str, str, str]] = Counter()
         self._lock = threading.Lock()
+        self._failures: dict[str, str] = {}
         self._written = 0.0
         weakref.finalize(self, _save_last, path, self._cleaned, cleaner)
 
     def describe(self) -> str:
-        """Return what it is."""
-        return f"requests leave this machine for the real hosts, and are recorded in {self._path}"
+        """Return what it is, how much is recorded, and which hosts did not answer."""
+        with self._lock:
+            known, failures = len(self._cleaned), dict(self._failures)
+        if self._path.exists():
+            known = max(known, len(load(self._path).exchanges))
+        shown = first_names([f"{origin} ({reason})" for origin, reason in failures.items()])
+        unanswered = f"; no answer from {shown}" if failures else ""
+        where = f"{known} exchanges in {self._path}"
+        return f"requests leave this machine for the real hosts, and are recorded ({where}){unanswered}"
 
     def knows(self, asked: Asked) -> bool:
         """Return True."""
@@ -75,10 +87,11 @@ class Recorder:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
             answered = self._answered(asked)
-        except OSError:  # a certificate that is not trusted is a ValueError too
-            raise
-        except (HTTPException, CodingFailed, ValueError) as error:
-            raise OSError(str(error)) from error
+        except (OSError, HTTPException, CodingFailed, ValueError) as error:
+            with self._lock:
+                self._failures[asked.origin] = str(error)
+            # A certificate that is not trusted is a ValueError too.
+            raise error if isinstance(error, OSError) else OSError(str(error)) from error
         self._keep(Exchange(asked, answered, started))
         return answered
 
@@ -136,8 +149,9 @@ def _asked_by(connection: HTTPConnection, asked: Asked) -> Answered:
 def _body(response: HTTPResponse) -> bytes:
     """Return the body of a response, decoded.  Raises `CodingFailed`, and `OSError` for a long one."""
     decoder = Decoder(response.headers.get_all("content-encoding") or ())
-    body = decoder.feed(response.read(MAX_BODY + 1), MAX_BODY + 1)
-    if len(body) > MAX_BODY:
+    packed = response.read(MAX_BODY + 1)
+    body = decoder.feed(packed, MAX_BODY + 1)
+    if max(len(packed), len(body)) > MAX_BODY:
         raise OSError("the answer is too long")
     return body
 
@@ -151,7 +165,7 @@ def save(path: Path, exchanges: Sequence[Exchange], removed: set[str]) -> None:
     """Add exchanges to a file, in place of those with the same request.  Raises `OSError`."""
     if not exchanges:
         return
-    with locked(path.with_name(f".{path.name}.lock"), LOCK_SECONDS):
+    with locked(_lock_of(path), LOCK_SECONDS):
         before = load(path) if path.exists() else Tape()
         merged: dict[tuple[str, str, bytes], Exchange] = {}
         for one in (*before.exchanges, *exchanges):
@@ -160,6 +174,12 @@ def save(path: Path, exchanges: Sequence[Exchange], removed: set[str]) -> None:
         new = path.with_name(f".{path.name}.new")
         new.write_text(found.to_har(), encoding="ascii")
         new.replace(path)
+
+
+def _lock_of(path: Path) -> Path:
+    """Return the file by which one process at a time writes a recording; it stays, so not beside that."""
+    name = blake2b(os.fsencode(path.resolve()), digest_size=8).hexdigest()
+    return Path(tempfile.gettempdir()) / f"mcp-conformance-{name}.lock"
 
 
 def better(known: Exchange | None, one: Exchange) -> Exchange:
