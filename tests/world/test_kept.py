@@ -11,12 +11,13 @@ import pytest
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.generation import example
 from mcp_conformance.protocol.value import Value
-from mcp_conformance.world.exploration import Exploration
+from mcp_conformance.world.exploration import Exploration, needs_exploration
 from mcp_conformance.world.folder import Folder
 from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.ours import Ours
-from mcp_conformance.world.ownership import Ownership
+from mcp_conformance.world.ownership import Ownership, made_text
+from mcp_conformance.world.replay import replay
 from mcp_conformance.world.worked import Working
 from mcp_conformance.world.world import World
 from support.fake_tools import FakeTools, Refused
@@ -309,3 +310,81 @@ def test_a_definition_may_have_a_number_that_json_has_not(number, tmp_path):
     first.put(one, working("n-1"))
     first.write()
     assert kept(tmp_path).working(one) == working("n-1")
+
+
+def again(file, server, runs=0):
+    """Make the calls that a run has kept, then explore what does not work; return the numbers of both."""
+    text = made_text(0, runs)
+    file.text = text
+    found = World(Ownership(text, Ours(frozenset({"example"}), frozenset({text}))), None, file)
+    found.meet(server.tools)
+    calls = replay(found, server.tools, server.call, lambda _: True)
+    replayed = len(server.calls)
+    worked = {name: some[0] for name, some in calls.items() if not needs_exploration(some[0])}
+
+    def first(tool):
+        known = found.working(tool, REVISION)
+        return server.call(tool, dict([*known, example(tool.input_schema, REVISION)][0]))
+
+    begun = [worked.get(tool.name) or first(tool) for tool in found.in_order(server.tools)]
+    server.calls.clear()
+    exploration = Exploration(found, REVISION, server.call)
+    exploration.replayed.update(worked)
+    with found.shared(server.tools, 1.0):
+        exploration.explore(begun)
+    return replayed, len(server.calls)
+
+
+def depot(*, lasts=None, ids=None, forgets=False):
+    """Return a server like git: what was staged can be committed once; what is named can be named once.
+
+    ``lasts`` are the names and changes that are there, ``ids`` number what is made; ``forgets`` leaves out
+    the staging.
+    """
+    there, numbers, staged = lasts if lasts is not None else set(), ids or iter(range(1, 99)), []
+
+    def add_file(name: str):
+        if not name.startswith("example") or name in there:
+            raise Refused(
+                f"There is no new file '{name}'. Use one of: 'example-file'." if not there else "None."
+            )
+        staged.append(name)
+        return f"staged {name}"
+
+    def commit(message: str):
+        if forgets or not staged:
+            raise Refused("Nothing is staged. Use add_file first.")
+        there.update(staged)
+        staged.clear()
+        return {"id": f"c-{next(numbers)}", "message": message}
+
+    def show_commit(id: str):
+        if not id.startswith("c-") or (made := int(id[2:])) >= next(numbers):
+            raise Refused(f"There is no commit '{id}'.")
+        return {"id": id, "place": made, "text": "a change"}
+
+    def reset():
+        staged.clear()
+        return "nothing is staged"
+
+    return FakeTools(add_file, reset, commit, show_commit, reading={"show_commit"})
+
+
+def test_the_next_run_makes_the_calls_that_worked_in_their_order(tmp_path):
+    assert again(kept(tmp_path), depot())[1] > 0
+    replayed, explored = again(kept(tmp_path), depot())
+    assert (replayed > 0, explored) == (True, 0)
+
+
+def test_the_next_run_names_its_own_things(tmp_path):
+    there = set()
+    again(kept(tmp_path), depot(lasts=there))
+    file = kept(tmp_path)
+    assert file.runs == 1
+    assert again(file, depot(lasts=there, ids=iter(range(50, 99))), runs=1)[1] == 0
+    assert len(there) == 2, there
+
+
+def test_what_does_not_work_again_is_explored_again(tmp_path):
+    again(kept(tmp_path), depot())
+    assert again(kept(tmp_path), depot(forgets=True))[1] > 0

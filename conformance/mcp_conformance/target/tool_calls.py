@@ -30,6 +30,7 @@ from mcp_conformance.target.unanswered import unanswered
 from mcp_conformance.target.world import values_of_server
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 from mcp_conformance.world.exploration import Exploration, needs_exploration
+from mcp_conformance.world.replay import replay
 
 MAX_SILENT_CALLS = 2
 """How many tools may leave a call without an answer, each for a whole timeout, before no more are called."""
@@ -132,6 +133,7 @@ class ToolCalls:
             return
         self._has_begun = True
         self._exploration_seconds = min(self._exploration_seconds, max_seconds)
+        self._replay()
         for tool in self._world.in_order(self._tools):
             if not self.pending.leave_room:
                 self._take_answered(SLOW_SECONDS)
@@ -141,6 +143,22 @@ class ToolCalls:
         self._take_answered(0.0)
         if not self.pending.keep_others_waiting:
             self._explore(*self._calls)
+
+    def _replay(self) -> None:
+        """Call the tools as an earlier run did; those that work have their calls."""
+        self._explored_until = self._sessions.settings.clock.monotonic() + self._exploration_seconds
+        calls = replay(self._world, self._tools, self._call_explored, self._may_replay)
+        for name, (best, *others) in calls.items():
+            before = self._calls[name].with_others if name in self._calls else ()
+            has_worked = not needs_exploration(best)
+            if has_worked or best.reply.fault is not None:
+                self._calls[name] = replace(best, others=(*others, *before))
+            if has_worked:
+                self._exploration.replayed.add(name)
+
+    def _may_replay(self, tool: Tool) -> bool:
+        is_callable = self._sessions.settings.may_call(tool) and tool.definition.get("name") is not None
+        return is_callable and self._most_calls(tool) > 0
 
     def _explore(self, *names: str) -> None:
         """Look for arguments with which these tools work, beside those of their calls so far."""

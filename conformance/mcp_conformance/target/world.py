@@ -12,7 +12,8 @@ from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Surface
 from mcp_conformance.transport.throwaway import Throwaway
 from mcp_conformance.world.command import values_of_command
-from mcp_conformance.world.kept import Kept
+from mcp_conformance.world.folder import replaced
+from mcp_conformance.world.kept import CWD, Kept
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.listed import (
     names_of_tools,
@@ -28,8 +29,18 @@ from mcp_conformance.world.world import World
 
 def world_of(settings: Settings) -> World:
     """Return the world of a run, with what the furnished folder has."""
-    throwaway, folder, text = settings.throwaway, settings.folder, made_text(settings.seed)
+    throwaway, folder = settings.throwaway, settings.folder
     folders = (throwaway.root, throwaway.root.resolve()) if throwaway is not None else ()
+    is_closed = settings.sandbox is not None and settings.sandbox.keeps_everything
+    words = (*settings.words, *(["--found-values"] if settings.found_values or is_closed else ()))
+    cwd = str(settings.cwd.absolute()) if settings.cwd is not None else ""
+    kept, text = None, made_text(settings.seed)
+    if settings.kept:
+        hides = settings.redaction.hides
+        lasting = replaced(list(words), cwd, CWD) if cwd else words
+        kept = Kept.of(settings.kept, lasting, folder, _circumstances(settings), hides)
+        text = made_text(settings.seed, kept.runs)
+        kept.cwd, kept.text = cwd, text
     ours = Ours(
         frozenset({"example"}),
         frozenset({text}),
@@ -37,19 +48,12 @@ def world_of(settings: Settings) -> World:
         settings.redaction.hidden,
         is_cwd=folder is not None and folder.is_cwd,
     )
-    is_closed = settings.sandbox is not None and settings.sandbox.keeps_everything
-    words = (*settings.words, *(["--found-values"] if settings.found_values or is_closed else ()))
-    kept = None
-    if settings.kept:
-        hides = settings.redaction.hides
-        kept = Kept.of(settings.kept, words, folder, _circumstances(settings), hides)
     given = {one.tool: settings.vouched(one.tool) for one in settings.samples}
     world = World(Ownership(text, ours, settings.found_values, is_closed), folder, kept, given)
     if folder is not None:
         world.add(folder.known())
     command = folder.filled(settings.command) if folder is not None else settings.command
     env = folder.filled(dict(settings.env)) if folder is not None else settings.env
-    cwd = str(settings.cwd.absolute()) if settings.cwd is not None else ""
     found = list(values_of_command(command, env, cwd, ours=ours))
     world.add(found)
     if settings.found_values and throwaway is not None:
@@ -64,7 +68,7 @@ def _circumstances(settings: Settings) -> list[str]:
         tool_version(),
         *sorted(settings.call),
         *sorted(settings.env),
-        str(settings.cwd or ""),
+        settings.cwd.name if settings.cwd is not None else "",
         *(f"{one.tool} {encode(dict(one.arguments)).decode()}" for one in settings.samples),
         f"{settings.calls_per_tool} {settings.is_gentle} {settings.inherit_home} {settings.sandbox is None}",
     ]

@@ -73,6 +73,7 @@ class Exploration:
     """The exploration of a server's tools, in one session.
 
     ``call`` calls a tool; ``limit`` returns how often one may be called, 0 if there is no time for more.
+    ``replayed`` are the names of tools that worked as in an earlier run: there is nothing to explore.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Exploration:
         self._call, self._limit = call, limit
         self._tools: dict[str, Explored] = {}
         self._makes = 0
+        self.replayed: set[str] = set()
 
     def explore(self, first: Iterable[Call]) -> None:
         """Explore the tools of these calls, which have plain arguments, as far as they need it."""
@@ -135,6 +137,9 @@ class Exploration:
         tool = call.tool
         attempts = Attempts(tool, self._revision, self.world)
         one = self._tools[tool.name] = Explored(attempts, call)
+        if tool.name in self.replayed:
+            one.is_left = one.has_worked = True
+            return one
         one.is_left = _is_hopeless(call) or not one.attempts.members or self.world.is_given_up(call)
         one.attempts.refused.needed.update(dict.fromkeys(self.world.needed.get(tool.name, ())))
         recalled = [one.arguments for one in self.world.worked[tool.name]]
@@ -241,6 +246,8 @@ class Exploration:
                 one.best, one.is_left = call, True
             self._read_rows(one, attempt)
         else:
+            if is_success(call.reply, needs_values=False):
+                self.world.note_step(call, attempt.known, is_silent=True)
             one.attempts.learn(call, attempt.known)
 
     def _learn(
@@ -270,6 +277,8 @@ class Exploration:
             if is_success(call.reply):
                 self.world.learn_success(call, attempt.known, is_best=reads)
                 one.best = call if reads else one.best
+            else:
+                self.world.note_step(call, attempt.known)
 
 
 def needs_exploration(call: Call) -> bool:

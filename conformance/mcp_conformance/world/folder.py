@@ -56,6 +56,8 @@ INSIDE = (
     (("tag_name", "tag", "revision"), repository.TAG),
 )
 """What the files contain that an argument can name, with the names of such arguments."""
+MIN_PACKED = 100
+"""The smallest file that makes a difference, such as a workbook, is longer in Base64."""
 NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*]')
 """What a name of a file cannot contain on some system."""
 
@@ -101,6 +103,14 @@ class Folder:
         path = self.by_ending(ending)
         return b64encode(_files()[path.relative_to(self.root).as_posix()]).decode() if path else ""
 
+    def packs(self, text: Any) -> bool:
+        """Return whether a text is one of the files in Base64."""
+        return (
+            isinstance(text, str)
+            and len(text) > MIN_PACKED
+            and any(b64encode(content).decode() == text for content in _files().values())
+        )
+
     def text(self, ending: str, item: str) -> str | None:
         """Return a text like the file with an ending, about an ``item`` of this name; None for no text."""
         path = self.by_ending(ending)
@@ -145,12 +155,12 @@ class Folder:
 
     def filled(self, value: T) -> T:
         """Return a value in which the path of this folder replaces `PLACEHOLDER`, in all of its texts."""
-        filled: T = _replaced(value, PLACEHOLDER, str(self.root))
+        filled: T = replaced(value, PLACEHOLDER, str(self.root))
         return filled
 
     def shown(self, value: T) -> T:
         """Return a value in which `PLACEHOLDER` replaces the path, which is another one in each run."""
-        shown: T = _replaced(value, str(self.root), PLACEHOLDER)
+        shown: T = replaced(value, str(self.root), PLACEHOLDER)
         return shown
 
     def known(self) -> Iterator[Known]:
@@ -188,13 +198,14 @@ def first_commit() -> str:
     )
 
 
-def _replaced(value: Any, old: str, new: str) -> Any:
+def replaced(value: Any, old: str, new: str) -> Any:
+    """Return a value in which a text replaces another one, in all of its texts."""
     if isinstance(value, str):
         return value.replace(old, new)
     if isinstance(value, Mapping):
-        return {name: _replaced(inner, old, new) for name, inner in value.items()}
+        return {name: replaced(inner, old, new) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_replaced(inner, old, new) for inner in value)
+        return type(value)(replaced(inner, old, new) for inner in value)
     return value
 
 

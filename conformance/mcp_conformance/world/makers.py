@@ -37,6 +37,14 @@ class Makers:
         self._store = store
         self._keys: dict[str, set[str]] = {}  # of each tool whose answers were compared
 
+    def keys_of(self, tool: str) -> set[str] | None:
+        """Return the keys under which a tool's answers name what it makes; None if none were compared."""
+        return self._keys.get(tool)
+
+    def recall(self, tool: str, keys: Iterable[str]) -> None:
+        """Learn what an earlier run has found by a comparison."""
+        self._keys[tool] = set(keys)
+
     def owned(self, found: Iterable[Known], call: Call) -> Iterator[Known]:
         """Yield the values of an answer; those that name what the call made are of this run's making."""
         keys = self._keys.get(call.tool.name, set())

@@ -21,9 +21,12 @@ DELETING = frozenset(
 """Words in the names of tools after whose success a thing is gone from where it was."""
 
 
-def made_text(seed: int) -> str:
-    """Return the text by which what this run makes is recognised; it is a name in most languages."""
-    return f"example{blake2b(str(seed).encode(), digest_size=2).hexdigest()}"
+def made_text(seed: int, runs: int = 0) -> str:
+    """Return the text by which what this run makes is recognised; it is a name in most languages.
+
+    After so many ``runs`` on the same server it is another one: what those made may be there still.
+    """
+    return f"example{blake2b(f'{seed} {runs}'.removesuffix(' 0').encode(), digest_size=2).hexdigest()}"
 
 
 def is_deleting(tool: Tool) -> bool:

@@ -28,6 +28,7 @@ class Store:
         self._values = KnownValues()
         self._shared: set[bytes] = set()
         self._inner: set[bytes] = set()
+        self._recalled: set[bytes] = set()
         self._members: dict[str, list[Member]] = {}
 
     def __len__(self) -> int:
@@ -45,6 +46,14 @@ class Store:
         for one in some:
             if is_worth_knowing(one.value):
                 self._inner.discard(encode(one.value))
+                self._recalled.discard(encode(one.value))
+                self._add(one)
+
+    def recall(self, some: Iterable[Known]) -> None:
+        """Add values that an earlier run knew: where this one meets them first decides what they are."""
+        for one in some:
+            if is_worth_knowing(one.value) and self.get(one.value) is None:
+                self._recalled.add(encode(one.value))
                 self._add(one)
 
     def confirm(self, one: Known) -> None:
@@ -62,7 +71,8 @@ class Store:
             if not is_worth_knowing(one.value):
                 continue
             text, before = encode(one.value), self.get(one.value)
-            is_new = before is None or text in self._inner
+            is_new = before is None or text in self._inner or text in self._recalled
+            self._recalled.discard(text)
             if is_inner and before is not None and before.owner is Owner.MADE:
                 one = replace(one, owner=Owner.MADE)  # noqa: PLW2901  (a file of ours has it too)
             self._inner.discard(text)
@@ -92,6 +102,10 @@ class Store:
         if not self._is_on_files(tool):
             return False
         return encode(one.value) in self._inner or (is_number(one.value) and not self._wants_id(tool))
+
+    def is_inside(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        """Return whether arguments of a tool that needs a path are about what is in a file of ours."""
+        return self._is_on_files(tool) and self._is_about_ours(tool, arguments)
 
     def _is_on_files(self, tool: Tool) -> bool:
         return any(one.is_required and wants_path(one) for one in self._members_of(tool))

@@ -78,6 +78,12 @@ class Worked:
         self.changes += kept != self[tool]
         self._by_tool[tool] = kept
 
+    def forget_recalled(self, tool: str) -> None:
+        """Forget the arguments of an earlier run for a tool, which worked in this one with new names."""
+        kept = [one for one in self[tool] if not one.is_recalled]
+        self.changes += kept != self[tool]
+        self._by_tool[tool] = kept
+
     def _note(self, member: Member, value: Any, tool: str) -> None:
         key = (words_of(member.name), member.types)
         _, tools = self._tools_of.setdefault(key, {}).setdefault(encode(value), (value, set()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -23,6 +23,7 @@ from mcp_conformance.world.makers import Makers
 from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ours import MIN_HIDDEN
 from mcp_conformance.world.ownership import Ownership, is_deleting
+from mcp_conformance.world.steps import Step, Steps
 from mcp_conformance.world.store import Store, is_number
 from mcp_conformance.world.success import leaves_of
 from mcp_conformance.world.things import is_name, things_of
@@ -43,9 +44,10 @@ class World:
 
     All values for a tool come from the ``store``, which keeps the rule of ownership; ``makers`` knows which
     tools name what they make.  ``folder`` is the furnished one, if the server works in one; ``kept`` has what
-    earlier runs learned.  ``given`` are the arguments that the user gives, by tool.  ``given_up`` has the
-    names of tools that were explored in vain, with the refusals of the plainest arguments, ``needed`` the
-    members with which tools worked in an earlier run, ``names`` those of all that are known.
+    earlier runs learned, ``steps`` the calls of this run that did something.  ``given`` are the arguments
+    that the user gives, by tool.  ``given_up`` has the names of tools that were explored in vain, with the
+    refusals of the plainest arguments, ``needed`` the members with which tools worked in an earlier run,
+    ``names`` those of all that are known.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class World:
         self.makers = Makers(self.store)
         self.folder, self._kept = folder, kept
         self.worked = Worked()
+        self.steps = Steps()
         self.given_up: dict[str, str] = {}
         self.names: set[str] = set()
         self.needed: dict[str, Sequence[Path]] = {}
@@ -182,6 +185,7 @@ class World:
     def learn_spare(self, call: Call, spare: Working) -> set[bytes]:
         """Learn from the call that made a spare thing; return the values that came with it, as JSON texts."""
         before = {encode(one.value) for one in self.store}
+        self.note_step(call, spare.known, spare.needed)
         self._learn_values(call, spare.known)
         return {encode(one.value) for one in self.store} - before
 
@@ -204,7 +208,35 @@ class World:
             yield
             for tool in self.in_order(tools):
                 self._keep(self._kept, tool)
+            if self.steps.is_open:
+                self.steps.close()
+                best = {tool.name: one.arguments for tool in tools if (one := self._kept.working(tool))}
+                self._kept.put_steps({tool.name: tool for tool in tools}, self.steps.useful(best))
             self._kept.write()
+
+    def kept_steps(self, tools: Iterable[Tool]) -> list[Step]:
+        """Return the calls of an earlier run to tools that are the same; none after those of this run."""
+        return list(self._kept.steps(tools)) if self._kept is not None and self.steps.is_open else []
+
+    def here(
+        self, tool: Tool, step: Step, working: Working, is_made: Callable[[Known], bool]
+    ) -> Working | None:
+        """Return the arguments of an earlier run's step, as this run may make it; None if it may not.
+
+        ``working`` has the names that things have in this run, ``is_made`` says whether it has made a value.
+        """
+        if step.given is not None:
+            given = self._given.get(tool.name, ())[step.given : step.given + 1]
+            return Working(tool.name, given[0]) if given else None
+        is_inside = self.store.is_inside(tool, working.arguments)
+        known = {
+            path: replace(one, owner=Owner.FOUND)
+            if one.owner is Owner.MADE and not (is_inside or self._is_ours(one.value) or is_made(one))
+            else one
+            for path, one in working.known.items()
+        }
+        is_permitted = len(self.store.permitted(tool, known.values())) == len(known)
+        return replace(working, known=known, is_recalled=False) if is_permitted else None
 
     def in_order(self, tools: Iterable[Tool]) -> list[Tool]:
         """Return tools in the order in which they worked, the others last: they may need what those make."""
@@ -220,7 +252,7 @@ class World:
         if works := self._own(tool):
             # What a run makes it must recognise by its text: others work on it.
             marked = (one for one in works if self.ownership.text in str(one.arguments))
-            kept.put(tool, next(marked, works[0]))
+            kept.put(tool, next(marked, works[0]), self.makers.keys_of(tool.name))
         elif tool.name in self.given_up:
             kept.put_futile(tool, self.given_up[tool.name])
 
@@ -247,7 +279,7 @@ class World:
         said = kind_of_refusal(call.reply, call.arguments)
         for folder in self.ownership.ours.folders:
             said = said.replace(without_numbers(folder), PLACEHOLDER)
-        return said
+        return self._kept.lasting(said) if self._kept is not None else said
 
     def retry(self) -> None:
         """Explore again what earlier runs explored in vain."""
@@ -272,6 +304,8 @@ class World:
         for tool in self._kept.in_order(tools):
             if self.worked[tool.name]:
                 continue
+            if (keys := self._kept.names_of_made(tool)) is not None:
+                self.makers.recall(tool.name, keys)
             working = self._kept.working(tool)
             if working is not None:
                 self._recall(tool, working)
@@ -281,7 +315,7 @@ class World:
         old = [one for one in values if one.owner is Owner.MADE and not self._is_ours(one.value)]
         found = [replace(one, owner=Owner.FOUND) for one in old]
         others = self.store.permitted(tool, [one for one in values if one not in old])
-        self.add(others)
+        self.store.recall(others)
         if len(self.store.permitted(tool, found)) + len(others) == len(values):
             self.worked.add(working, self._members_of(tool))
         else:
@@ -291,7 +325,9 @@ class World:
     def _is_ours(self, value: Any) -> bool:
         """Return whether this run has made, or will make, a value itself."""
         known, ours = self.store.get(value), self.ownership.ours
-        return (known is not None and known.owner is Owner.MADE) or ours.is_made(value) or value in ours.texts
+        is_known = known is not None and known.owner is Owner.MADE
+        is_packed = self.folder is not None and self.folder.packs(value)
+        return is_known or is_packed or ours.is_made(value) or value in ours.texts
 
     def origins(self, tool: Tool, arguments: Any) -> tuple[str, ...]:
         """Return where the known values in arguments come from, each origin once; none if all are made up."""
@@ -338,8 +374,22 @@ class World:
         """Keep arguments that worked, their values and those of the answer."""
         tool = call.tool
         working = Working(tool.name, call.arguments, known, tuple(needed))
+        self.note_step(call, known, working.needed)
         self.worked.add(working, self._members_of(tool), is_best=is_best)
         self._learn_values(call, known, is_best=is_best)
+
+    def note_step(
+        self, call: Call, known: Mapping[Path, Known], needed: Iterable[Path] = (), *, is_silent: bool = False
+    ) -> None:
+        """Note a call that did something, for the next run to make it again.
+
+        One ``is_silent`` whose answer shows nothing; it counts only for a tool that never shows more.
+        One with a text that the user gave for another tool is left out: that may be a credential.
+        """
+        given = list(self._given.get(call.tool.name, ()))
+        place = given.index(call.arguments) if call.arguments in given else None
+        if place is not None or self._given_texts.isdisjoint(_texts_in(call.arguments)):
+            self.steps.note(call, known, needed, place, is_silent=is_silent)
 
     def _name_made(self, tool: Tool, value: Any) -> None:
         """Learn the name of what a tool has made, if it stands in a longer text: ``CREATE TABLE name``."""
