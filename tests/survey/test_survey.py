@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.survey import examine as examining
 from mcp_conformance.survey.engine import Plan, Progress, _is_done, cluster, survey
 from mcp_conformance.survey.examine import Examination, examine
+from mcp_conformance.survey.learned import LEARNED
 from mcp_conformance.survey.prepare import DONE, Installation, installation_key
 from mcp_conformance.survey.programs import Ended
 from mcp_conformance.survey.results import Grade, Obstacle
@@ -162,11 +164,32 @@ def test_the_command_says_what_is_wrong_in_a_line(tmp_path):
 def test_a_machine_without_room_gives_no_result(monkeypatch, tmp_path):
     monkeypatch.setattr(examining, "run", lambda *_: Ended(MACHINE, "no space left\n", 0.0))
     with pytest.raises(OSError, match="no space left"):
-        examine(RIGHT, Installation(), Examination((), 60.0, "none"))
+        examine(RIGHT, Installation(), Examination((), 60.0, "none"), tmp_path)
 
     def full(*_):
         raise CannotStart("cannot furnish") from OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(examining, "run", full)
     with pytest.raises(OSError, match="No space left on device"):
-        examine(RIGHT, Installation(), Examination((), 60.0, "none"))
+        examine(RIGHT, Installation(), Examination((), 60.0, "none"), tmp_path)
+
+
+def test_a_survey_begins_with_what_the_last_one_learned(monkeypatch, tmp_path):
+    seen = []
+
+    def run(_, own, *__):
+        file = own / LEARNED / "a.json"
+        seen.append(file.read_text() if file.exists() else None)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"learned {len(seen)}")
+        (file.parent / "link.json").unlink(missing_ok=True)
+        with suppress(OSError):  # Windows may forbid it
+            (file.parent / "link.json").symlink_to(tmp_path)
+        return Ended(1, "", 0.0)
+
+    monkeypatch.setattr(examining, "run", run)
+    learned = tmp_path / "known" / "right"
+    for _ in range(2):
+        examine(RIGHT, Installation(), Examination((), 60.0, "none"), learned)
+    assert seen == [None, "learned 1"]
+    assert [one.name for one in learned.iterdir()] == ["a.json"]

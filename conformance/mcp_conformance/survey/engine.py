@@ -156,7 +156,7 @@ def prepared(target: Target, plan: Plan) -> Installation:
 
 def examined(target: Target, installation: Installation, plan: Plan) -> tuple[Grade, str]:
     """Examine a target on a worker and write the result; return its grade, and what there is to say."""
-    result = examine(target, installation, plan.examination)
+    result = examine(target, installation, plan.examination, plan.installations / "known" / target.digest)
     store = Store(plan.results)
     store.write(plan.path(store, target), result)
     return result.grade, _about(result)

@@ -23,6 +23,7 @@ from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import AUTO, NONE, Choice
 from mcp_conformance.survey.cleaning import cleaned
 from mcp_conformance.survey.installed import Unusable, start_command
+from mcp_conformance.survey.learned import LEARNED, copy_learned
 from mcp_conformance.survey.prepare import Installation
 from mcp_conformance.survey.programs import Ended, run, surroundings
 from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
@@ -36,8 +37,6 @@ ENV, ENV_FILE = "--env", "--env-file"
 DUMMY = "dummy"
 MAX_DIAGNOSIS, MAX_FAULT = 4_000, 400
 SETUP_SECONDS = 60.0
-LEARNED = Path(".mcp-conformance", "known")
-"""Where a run keeps what it learned."""
 OPTIONS = ("--revision", "latest", "--seed", "0", "--sdk-findings", "fail", "-q")
 
 
@@ -64,9 +63,10 @@ class Examination:
         return options, found.describe(listens=False) if found else NONE
 
 
-def examine(target: Target, installation: Installation, how: Examination) -> SurveyResult:
+def examine(target: Target, installation: Installation, how: Examination, learned: Path) -> SurveyResult:
     """Run the suite against a target, and once more the rules that were red; return what came of it.
 
+    The folder ``learned`` has what earlier surveys learned of the target; what this one learns is added.
     Raises `OSError` if this machine has no room for it.
     """
     started, begun = datetime.now(UTC), time.monotonic()
@@ -90,7 +90,10 @@ def examine(target: Target, installation: Installation, how: Examination) -> Sur
         return replace(result, obstacle=Obstacle.INSTALLATION, diagnosis=str(error))
     with scratch_folder("mcp-survey-") as folder:
         own = folder.resolve()
-        result = _examined(result, _Place(own, target, installation.folder, command, confined), how)
+        place = _Place(own, target, installation.folder, command, confined)
+        copy_learned(learned, place.learned)
+        result = _examined(result, place, how)
+        copy_learned(place.learned, learned)
     places = {"{SURVEY}": str(own), **({"{ENV}": installation.folder} if installation.folder else {})}
     return cleaned(replace(result, seconds=round(time.monotonic() - begun, 3)), places)
 
@@ -98,7 +101,7 @@ def examine(target: Target, installation: Installation, how: Examination) -> Sur
 class _Place:
     """A folder for one target's runs: ``{WORK}`` in its command is an empty folder for each run.
 
-    Its path is always the same, so that a run knows what the last one learned of the server.
+    Each begins with what the last one has ``learned`` of the server.
     """
 
     def __init__(
@@ -107,6 +110,7 @@ class _Place:
         self._folder, self._target, self._env, self._command = folder, target, env, command
         self._confined = confined
         self._runs = 0
+        self.learned = folder / "run" / LEARNED
 
     def run(self, how: Examination, *more: str) -> tuple[Ended, Report | None]:
         """Run the suite with options; return its end, and the report unless it wrote none."""
@@ -136,11 +140,9 @@ class _Place:
         """Return the folder of the next run, with nothing in it but what the last one learned."""
         self._runs += 1
         own, last = self._folder / "run", self._folder / str(self._runs - 1)
-        if own.exists():
+        if self._runs > 1:
             own.rename(last)
-            if (last / LEARNED).exists():
-                (own / LEARNED).parent.mkdir(parents=True)
-                (last / LEARNED).rename(own / LEARNED)
+            copy_learned(last / LEARNED, self.learned)
         return own
 
 
