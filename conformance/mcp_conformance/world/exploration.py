@@ -25,6 +25,9 @@ MAX_ROUND_CALLS = 8
 """The most calls of one tool in a row, before others, which may make what it needs, have their turn."""
 MAX_CURIOUS = 5
 """The most calls with known values of a tool that succeeds without: does it give another kind of answer?"""
+MAX_ELSEWHERE = 8
+"""The most calls of a tool that worked in another revision: what it needs may be used up.  A tool of the
+reference world takes eight."""
 MAX_SPARES = 2
 """Not measured: how many things are made for a tool that deletes, each by one call."""
 MAX_ROUNDS = 6
@@ -42,7 +45,8 @@ CallTool = Callable[[Tool, dict[str, Any]], Call]
 class Explored:
     """A tool that is explored: its attempts, the calls so far, and why it is left alone, if it is.
 
-    ``has_worked`` says that it was known to work before.
+    ``has_worked`` says that it was known to work before, ``worked_elsewhere`` that it did in
+    another revision.
     """
 
     attempts: Attempts
@@ -53,6 +57,7 @@ class Explored:
     is_left: bool = False
     is_hopeless: bool = False
     has_worked: bool = False
+    worked_elsewhere: bool = False
     options: bytes = b""
     makes: int = -1
     curious: int = 0
@@ -141,6 +146,7 @@ class Exploration:
             one.is_left = one.has_worked = True
             return one
         one.is_left = _is_hopeless(call) or not one.attempts.members or self.world.is_given_up(call)
+        one.worked_elsewhere = self.world.has_worked(tool)
         one.attempts.refused.needed.update(dict.fromkeys(self.world.needed.get(tool.name, ())))
         recalled = [one.arguments for one in self.world.worked[tool.name]]
         for made in call.with_others:
@@ -219,7 +225,7 @@ class Exploration:
         """Return whether a tool may be called once more; one that was cut off may work in another run."""
         most = self._limit(one.tool)
         one.is_hopeless |= most <= 0
-        return len(one.calls) < min(MAX_CALLS, most)
+        return len(one.calls) < min(MAX_ELSEWHERE if one.worked_elsewhere else MAX_CALLS, most)
 
     def _is_worthwhile(self, tool: Tool, attempt: Attempt) -> bool:
         """Return whether a tool that works may learn from arguments: they have a value that the server knows.

@@ -146,7 +146,7 @@ class Kept:
         return Working(tool.name, arguments, known, needed, is_recalled=True)
 
     def _known(self, row: Mapping[str, Any]) -> Known:
-        keys, origin = tuple(map(str, row["keys"])), Origin(*map(str, row["origin"]))
+        keys, origin = tuple(map(str, row["keys"])), Origin(*(self._here(str(one)) for one in row["origin"]))
         return Known(self._here(row["value"]), keys, origin, Owner(row["owner"]), int(row["rank"]))
 
     def names_of_made(self, tool: Tool) -> Collection[str] | None:
@@ -157,15 +157,17 @@ class Kept:
     def put(self, tool: Tool, working: Working, makes: Collection[str] | None = None) -> None:
         """Keep the arguments with which a tool worked, and under which keys answers name what it makes."""
         made = {} if makes is None else {"makes": sorted(makes)}
-        self._put(tool, {"working": self._written(working), **made})
+        self._put(tool, {**self._before_in(tool), "working": self._written(working), **made})
 
     def put_futile(self, tool: Tool, refusal: str) -> None:
         """Keep that a tool, which refused plain arguments so, was explored in vain.
 
         What worked may work again where this run could not call what it needs.
         """
-        before = {name: one for name, one in (self._entry(tool) or {}).items() if name != "definition"}
-        self._put(tool, {**before, "futile": self._futility(refusal)})
+        self._put(tool, {**self._before_in(tool), "futile": self._futility(refusal)})
+
+    def _before_in(self, tool: Tool) -> dict[str, Any]:
+        return {name: one for name, one in (self._entry(tool) or {}).items() if name != "definition"}
 
     def _put(self, tool: Tool, entry: Mapping[str, Any]) -> None:
         if not self.hides(json.dumps([tool.name, entry])):
@@ -202,7 +204,7 @@ class Kept:
                 "path": path,
                 "value": self._away(one.value),
                 "keys": one.keys,
-                "origin": (one.origin.kind, one.origin.of),
+                "origin": (one.origin.kind, self._away(one.origin.of)),
                 "owner": one.owner,
                 "rank": one.rank,
             }

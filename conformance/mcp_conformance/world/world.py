@@ -253,13 +253,17 @@ class World:
             # What a run makes it must recognise by its text: others work on it.
             marked = (one for one in works if self.ownership.text in str(one.arguments))
             kept.put(tool, next(marked, works[0]), self.makers.keys_of(tool.name))
-        elif tool.name in self.given_up:
+        if tool.name in self.given_up:
             kept.put_futile(tool, self.given_up[tool.name])
 
     def _own(self, tool: Tool) -> list[Working]:
         """Return the arguments that worked and have no text that the user gave: that may be a credential."""
         given = self._given_texts
         return [one for one in self.worked[tool.name] if given.isdisjoint(_texts_in(one.arguments))]
+
+    def has_worked(self, tool: Tool) -> bool:
+        """Return whether a tool has worked in this run."""
+        return any(not one.is_recalled for one in self.worked[tool.name])
 
     def give_up(self, call: Call) -> None:
         """Note that a tool was explored in vain, whose plainest call was refused so."""
@@ -277,6 +281,7 @@ class World:
     def _lasting_refusal(self, call: Call) -> str:
         """Return what a refusal says without the paths of this run."""
         said = kind_of_refusal(call.reply, call.arguments)
+        said = f"after a success: {said}" if self.has_worked(call.tool) else said
         for folder in self.ownership.ours.folders:
             said = said.replace(without_numbers(folder), PLACEHOLDER)
         return self._kept.lasting(said) if self._kept is not None else said
