@@ -4,6 +4,9 @@ import sqlite3
 from base64 import b64decode
 from contextlib import closing
 
+import pytest
+
+from mcp_conformance.client.tool_call import Call
 from mcp_conformance.generation import example
 from mcp_conformance.world.exploration import MAX_CALLS, Exploration
 from mcp_conformance.world.folder import furnish
@@ -576,3 +579,22 @@ def test_ids_in_sentences_are_handed_on():
     server = FakeTools(sign_up, launch_project, report_problem, settle)
     best = explored(server).best_of("settle").arguments
     assert best["ticket"] in tickets
+
+
+@pytest.mark.parametrize(("slow", "calls", "works"), [(1, 1, True), (2, 1, False)])
+def test_a_tool_is_left_alone_that_is_slow_twice(monkeypatch, slow, calls, works):
+    def paint(color: str):
+        if color != "teal":
+            raise Refused(f"'{color}' is no color. Use one of: 'sky', 'teal'.")
+        return "painted"
+
+    server, seen = FakeTools(paint), []
+
+    def is_slow(call):
+        if call.reply not in seen:
+            seen.append(call.reply)
+        return seen.index(call.reply) < slow
+
+    monkeypatch.setattr(Call, "is_slow", property(is_slow))
+    exploration = explored(server)
+    assert (exploration.best_of("paint") is not None, len(server.calls)) == (works, 2 if works else calls)

@@ -120,7 +120,12 @@ class Exploration:
         One that worked in an earlier run is known to read something, if that is there.
         """
         first = one.first
-        is_usual = one.best is None and one.made_up_kinds and one.tool.read_only and not _is_hopeless(first)
+        is_usual = (
+            one.best is None
+            and one.made_up_kinds
+            and one.tool.read_only
+            and not (_is_hopeless(first) or first.is_slow)
+        )
         is_known = one.has_worked and not is_empty(first.reply.result)
         if is_usual and not is_known and self._may_call(one):
             again = self._call(one.tool, first.arguments)
@@ -158,7 +163,7 @@ class Exploration:
             one.made_up_kinds.add(kind_of(call.reply, call.arguments))
             one.curious = MAX_CURIOUS if tool.read_only else 1
             one.has_worked = bool(self.world.worked[tool.name])
-            one.is_left |= one.has_worked
+            one.is_left |= one.has_worked or call.is_slow
             self._learn(one, call, {})
             return one
         self.world.worked.drop(tool.name, call.arguments)
@@ -242,7 +247,9 @@ class Exploration:
     def _try(self, one: Explored, attempt: Attempt) -> None:
         call = self._call(one.tool, attempt.arguments)
         one.calls.append(call)
-        if _is_hopeless(call):
+        # Not measured: the first statement of DuckDB took over 2 s on a busy machine, and others 0.1 s.
+        is_slow_again = call.is_slow and any(each.is_slow for each in (one.first, *one.calls[:-1]))
+        if _is_hopeless(call) or is_slow_again:
             one.is_left = one.is_hopeless = True
         elif is_success(call.reply):
             self._makes += not one.tool.read_only
@@ -294,11 +301,10 @@ def needs_exploration(call: Call) -> bool:
 
 
 def _is_hopeless(call: Call) -> bool:
-    """Return whether other arguments lead nowhere: no answer, a slow one, a network, a task, the client."""
+    """Return whether other arguments lead nowhere: no answer, a network, a task, the client."""
     reply = call.reply
     needs_more = asks_client(reply) or bool(call.asked) or call.tool.task_support == "required"
-    is_lost = reply.fault is not None or call.is_slow
-    return is_lost or needs_more or bool(complaint_about_network(reply))
+    return reply.fault is not None or needs_more or bool(complaint_about_network(reply))
 
 
 def _order(one: Explored) -> int:
