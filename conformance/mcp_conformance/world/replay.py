@@ -30,7 +30,7 @@ def replay(
         tool = by_name[step.tool]
         if not may_call(tool):
             continue
-        working = world.here(tool, step, names.working(step.working), names.is_sent)
+        working = world.here(tool, step, names.working(step.working), names.is_made)
         if working is None:
             continue
         world.make_copies(working.arguments)

@@ -77,7 +77,7 @@ class Steps:
     def useful(self, best: Mapping[str, Mapping[str, Any]]) -> list[Step]:
         """Return the steps that another run needs, in their order.
 
-        These are the calls of tools that may write, the first with the ``best`` arguments of each tool, and
+        These are the calls of tools that may write, the last with the ``best`` arguments of each tool, and
         those whose answers show what later ones name.
         """
         wanted: set[Any] = set()
@@ -87,17 +87,18 @@ class Steps:
             if is_silent and step.tool in best:
                 continue
             shows = [one for one in step.shows if _key(one[2]) in wanted]
-            if not call.tool.read_only or shows or self._is_first(place, best.get(step.tool)):
+            if not call.tool.read_only or shows or self._is_best(place, best.get(step.tool)):
                 wanted.update(map(_key, leaves_of(step.working.arguments)))
                 found.append(replace(step, shows=shows))
         return found[::-1]
 
-    def _is_first(self, place: int, arguments: Mapping[str, Any] | None) -> bool:
+    def _is_best(self, place: int, arguments: Mapping[str, Any] | None) -> bool:
+        """Return whether a step is the last with these arguments, or with the user's: then most was there."""
         step = self._noted[place][1]
-        same = (one for _, one, _ in self._noted[:place] if one.tool == step.tool)
+        later = (one for _, one, _ in self._noted[place + 1 :] if one.tool == step.tool)
         is_given = arguments is None and step.given is not None
         is_best = step.working.arguments == arguments or is_given
-        return is_best and all(one.working.arguments != step.working.arguments for one in same)
+        return is_best and all(one.working.arguments != step.working.arguments for one in later)
 
 
 class NewNames:
@@ -107,9 +108,13 @@ class NewNames:
         self._new: dict[Any, Any] = {}
         self._sent: set[Any] = set()
 
-    def is_sent(self, known: Known) -> bool:
-        """Return whether a value is of the arguments of a call, and this run has made that call too."""
-        return known.origin.kind == "arguments of" and (known.origin.of, _key(known.value)) in self._sent
+    def is_made(self, known: Known) -> bool:
+        """Return whether this run makes a value that was its own in the earlier one.
+
+        It was composed as a refusal asked, or is of the arguments of a call that this run has made too.
+        """
+        is_sent = (known.origin.of, _key(known.value)) in self._sent
+        return known.origin.kind == "a refusal of" or (known.origin.kind == "arguments of" and is_sent)
 
     def learn(self, step: Step, call: Call) -> None:
         """Learn the new names in the answer to a step that was made again."""
