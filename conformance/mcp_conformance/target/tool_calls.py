@@ -180,6 +180,10 @@ class ToolCalls:
             others = tuple(replace(one, others=()) for one in calls if one is not best)
             self._calls[name] = replace(best, others=others)
 
+    def explored(self, tool: str) -> list[Call]:
+        """Return the calls of a tool that looked for arguments which work."""
+        return self._exploration.calls_of(tool)
+
     def _read_server(self) -> None:
         """Add what the server lists and describes to the known values, the first time only.
 

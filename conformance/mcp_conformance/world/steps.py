@@ -111,10 +111,11 @@ class NewNames:
     def is_made(self, known: Known) -> bool:
         """Return whether this run makes a value that was its own in the earlier one.
 
-        It was composed as a refusal asked, or is of the arguments of a call that this run has made too.
+        It was made up, or as a refusal asked, or is of the arguments of a call that this run has made too.
         """
         is_sent = (known.origin.of, _key(known.value)) in self._sent
-        return known.origin.kind == "a refusal of" or (known.origin.kind == "arguments of" and is_sent)
+        is_composed = known.origin.kind in ("made up", "a refusal of")
+        return is_composed or (known.origin.kind == "arguments of" and is_sent)
 
     def learn(self, step: Step, call: Call) -> None:
         """Learn the new names in the answer to a step that was made again."""

@@ -79,13 +79,16 @@ def test_the_tools_work_in_a_second_revision_without_exploration(throwaway, own_
     second.close()
 
 
-def test_the_tools_work_in_the_next_run(tmp_path):
+def test_the_tools_work_in_the_next_run_without_exploration(tmp_path):
+    explored = []
     for number in range(2):
         with furnished() as folder:
             subject = probe_all(settings_on(folder, kept=tmp_path), (REVISION,))
             server = Server.of(subject, REVISION)
             assert [call.tool.name for call in server.calls() if not is_success(call.reply)] == [], number
+            explored.append(sum(len(server.tool_calls.explored(name)) for name in TOOLS))
             server.close()
+    assert (explored[0] > len(TOOLS), explored[1]) == (True, 0)
 
 
 @pytest.mark.parametrize("seed", SEEDS if WHOLE else SEEDS[:2])
