@@ -63,10 +63,13 @@ class Examination:
         return options, found.describe(listens=False) if found else NONE
 
 
-def examine(target: Target, installation: Installation, how: Examination, learned: Path) -> SurveyResult:
+def examine(
+    target: Target, installation: Installation, how: Examination, learned: Path | None = None
+) -> SurveyResult:
     """Run the suite against a target, and once more the rules that were red; return what came of it.
 
     The folder ``learned`` has what earlier surveys learned of the target; what this one learns is added.
+    Nothing is shared without it.
     Raises `OSError` if this machine has no room for it.
     """
     started, begun = datetime.now(UTC), time.monotonic()
@@ -91,9 +94,11 @@ def examine(target: Target, installation: Installation, how: Examination, learne
     with scratch_folder("mcp-survey-") as folder:
         own = folder.resolve()
         place = _Place(own, target, installation.folder, command, confined)
-        copy_learned(learned, place.learned)
+        if learned is not None:
+            copy_learned(learned, place.learned)
         result = _examined(result, place, how)
-        copy_learned(place.learned, learned)
+        if learned is not None:
+            copy_learned(place.learned, learned)
     places = {"{SURVEY}": str(own), **({"{ENV}": installation.folder} if installation.folder else {})}
     return cleaned(replace(result, seconds=round(time.monotonic() - begun, 3)), places)
 
