@@ -12,9 +12,9 @@ from mcp_conformance.survey.results import Grade, SurveyResult
 from mcp_conformance.survey.store import Store
 from mcp_conformance.survey.targets import Target, read_targets
 
-REPORTS = Path(__file__).parents[2] / "reports"
-NOTES = REPORTS / "notes.toml"
-MARK = "<!-- mcp-conformance survey table reports/results --notes reports/notes.toml -->\n"
+ROOT = Path(__file__).parents[2]
+PUBLISHED = ("reports", "reports/backend")
+"""The folders with a survey each: of servers with default options, and of servers whose API is sick."""
 MAX_BYTES = 2_000_000
 MACHINE = re.compile(
     r"""(?:(?<![\w.}~-])|(?<=\\[nrt]))(?:
@@ -31,21 +31,27 @@ MACHINE = re.compile(
 """A path, a process id or a host of a machine; other paths come from the servers' own examples."""
 
 
+@pytest.fixture(scope="module", params=PUBLISHED)
+def folder(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def results():
-    return list(Store(str(REPORTS / "results")).results())
+def results(folder):
+    return list(Store(str(ROOT / folder / "results")).results())
 
 
-def test_each_target_has_a_result_and_each_red_rule_a_note(results):
-    targets = {one.name: one for one in read_targets(REPORTS / "targets.toml")}
+def test_each_target_has_a_result_and_each_red_rule_a_note(folder, results):
+    targets = {one.name: one.shown for one in read_targets(ROOT / folder / "targets.toml")}
     assert {one.target.name: one.target for one in results} == targets
     assert {one.grade for one in results} == {Grade.CONFORMS, Grade.DOES_NOT_CONFORM}
-    assert list(unexplained(results, read_notes(NOTES))) == []
+    assert list(unexplained(results, read_notes(ROOT / folder / "notes.toml"))) == []
 
 
-def test_the_readme_has_the_table_of_the_results(results):
-    _, _, table = (REPORTS / "README.md").read_text(encoding="utf-8").partition(MARK)
-    assert table.strip() == render(results, read_notes(NOTES)).strip()
+def test_the_readme_has_the_table_of_the_results(folder, results):
+    mark = f"<!-- mcp-conformance survey table {folder}/results --notes {folder}/notes.toml -->\n"
+    _, _, table = (ROOT / folder / "README.md").read_text(encoding="utf-8").partition(mark)
+    assert table.strip() == render(results, read_notes(ROOT / folder / "notes.toml")).strip()
 
 
 def test_results_have_no_paths_of_a_machine(results):

@@ -25,23 +25,27 @@ UNREAD = "Not explained yet."
 
 
 def unexplained(results: Iterable[SurveyResult], notes: Notes) -> Iterator[str]:
-    """Yield a line for each failing rule without a note, and each note on a rule that does not fail."""
-    red = {(one.target.name, rule) for one in results for rule in failing(one)}
+    """Yield a line for each failing rule without a note, and each note on a rule that is not broken."""
+    surveyed = list(results)
+    red = {(one.target.name, rule) for one in surveyed for rule in failing(one)}
+    broken = {(one.target.name, found.requirement) for one in surveyed for found in one.findings}
     yield from (f"{server}: {rule} is red and not explained" for server, rule in sorted(red - notes.keys()))
-    yield from (f"{server}: {rule} is explained and not red" for server, rule in sorted(notes.keys() - red))
+    yield from (
+        f"{server}: {rule} is explained and not broken" for server, rule in sorted(notes.keys() - broken)
+    )
 
 
-def failing(result: SurveyResult) -> dict[str, Result]:
-    """Return the first finding of each rule that fails or is blocked."""
+def failing(result: SurveyResult, notes: Notes | None = None) -> dict[str, Result]:
+    """Return the first finding of each rule that fails or is blocked, or that has a note."""
     found: dict[str, Result] = {}
     for one in result.findings:
-        if one.outcome.fails:
+        if one.outcome.fails or (result.target.name, one.requirement) in (notes or {}):
             found.setdefault(one.requirement, one)
     return found
 
 
 def render(results: Iterable[SurveyResult], notes: Notes) -> str:
-    """Return the page: totals, the table, and each failing rule with its notes."""
+    """Return the page: totals, the table, and each rule that fails or has notes."""
     surveyed = sorted(results, key=lambda one: one.target.name)
     blocks = [_totals(surveyed), "\n".join(_table(surveyed)), *_rules(surveyed, notes)]
     return "\n\n".join(blocks) + "\n"
@@ -75,12 +79,12 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _rules(results: Iterable[SurveyResult], notes: Notes) -> Iterator[str]:
-    """Yield each failing rule, and what it means on which servers."""
+    """Yield each rule that fails or has notes, and what it means on which servers."""
     found: dict[str, dict[str, list[str]]] = {}
     first: dict[str, Result] = {}
     for result in results:
         name = result.target.name
-        for rule, one in failing(result).items():
+        for rule, one in failing(result, notes).items():
             note = notes.get((name, rule), UNREAD)
             found.setdefault(rule, {}).setdefault(note, []).append(f"{code(name)} ({one.outcome})")
             first.setdefault(rule, one)
