@@ -21,6 +21,7 @@ from mcp_conformance.scenarios.contract import KINDS, Observed, differences, obs
 from mcp_conformance.target.contract import BadContract, Contract, from_text, to_text
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
+from mcp_conformance.transport.files import bounded_text
 from mcp_conformance.transport.throwaway import throwaway_folder
 
 NO_MAX_TOOLS = sys.maxsize
@@ -46,7 +47,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 def _contract_in(path: Path) -> Contract | None:
     """Return the contract in a file; None if there is none, or if it has to be written anew."""
     try:
-        return from_text(path.read_text(encoding="utf-8"), path.name) if path.exists() else None
+        return from_text(bounded_text(path), path.name) if path.exists() else None
     except (BadContract, UnicodeDecodeError):
         return None
     except OSError as error:

@@ -12,6 +12,7 @@ from mcp_conformance.report.formats.json import BadReport
 from mcp_conformance.report.model import Report
 from mcp_conformance.report.servers import json as servers_json
 from mcp_conformance.report.servers.model import ServersReport
+from mcp_conformance.transport.files import bounded_text
 
 Found = TypeVar("Found")
 
@@ -34,6 +35,6 @@ def report_or_reports_in(path: Path) -> Report | ServersReport:
 
 def _read(path: Path, read: Callable[[str], Found]) -> Found:
     try:
-        return read(path.read_text(encoding="utf-8"))
+        return read(bounded_text(path))
     except (BadReport, OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from error

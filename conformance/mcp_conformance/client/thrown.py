@@ -19,6 +19,7 @@ from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.tracebacks import Frame, Raised, exceptions_in
+from mcp_conformance.transport.files import regular_bytes
 
 INTERNAL_ERROR = -32603
 RUNTIME = "the runtime"
@@ -227,9 +228,8 @@ def _source(frame: Frame) -> str:
     try:
         is_url = frame.file.startswith("file:")
         path = Path(url2pathname(urlsplit(frame.file).path) if is_url else frame.file)
-        if path.stat().st_size > MAX_SOURCE_BYTES:
-            return ""
-        lines: Sequence[str] = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        content = regular_bytes(path, MAX_SOURCE_BYTES) or b""
+        lines: Sequence[str] = content.decode(errors="replace").splitlines()
     except (OSError, ValueError):
         return ""
     return lines[frame.line - 1] if 0 < frame.line <= len(lines) else ""

@@ -17,6 +17,7 @@ from mcp_conformance.client.new_names import NewNames
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.jsonrpc import Kind, Line, is_response, kind
 from mcp_conformance.transport.credentials import redacted
+from mcp_conformance.transport.files import bounded_text
 from mcp_conformance.transport.interface import Transport
 from mcp_conformance.transport.redaction import Redaction
 
@@ -117,7 +118,7 @@ class Transcript:
     @classmethod
     def read(cls, path: Path) -> Transcript:
         """Read the transcript in a file.  Raises `BadTranscript`, and `OSError` if it cannot be read."""
-        rows = [_row(number, text) for number, text in enumerate(path.read_text("utf-8").splitlines(), 1)]
+        rows = [_row(number, text) for number, text in enumerate(bounded_text(path).splitlines(), 1)]
         if not rows or rows[0].get("format") != FORMAT:
             raise BadTranscript(f"line 1: a header with format {FORMAT} is expected")
         try:

@@ -7,6 +7,8 @@ It has the options of the command under their names, and ``command``, for one se
 from __future__ import annotations
 
 import json
+import os
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,8 +21,10 @@ from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, PROJECT_FILE
 from mcp_conformance.project.places import toml_lines
 from mcp_conformance.protocol.text import did_you_mean
+from mcp_conformance.transport.files import bounded_text
 
 COMMAND, URL, SERVERS = "command", "url", "servers"
+ROOT = 0
 SECRETIVE = ("env", "header", "header-env", COMMAND, URL)
 """The options whose values no message has."""
 BY_KEY = {option.file_key: option for option in OPTIONS}
@@ -71,6 +75,8 @@ def nearest_configuration(folder: Path) -> Configuration | None:
         own = place / CONFIGURATION_FILE
         tools = _toml(place / PROJECT_FILE).get("tool") if (place / PROJECT_FILE).is_file() else None
         is_in_project = isinstance(tools, dict) and CONFIGURATION_TABLE in tools
+        if own.is_file() or is_in_project:
+            _expect_owner(own if own.is_file() else place / PROJECT_FILE, folder)
         if own.is_file() and is_in_project:
             raise BadConfiguration(
                 f"{own}: {PROJECT_FILE} has [tool.{CONFIGURATION_TABLE}] too: keep one of them"
@@ -82,9 +88,21 @@ def nearest_configuration(folder: Path) -> Configuration | None:
     return None
 
 
+def _expect_owner(file: Path, folder: Path) -> None:
+    """Raise `BadConfiguration` if another user may have put the file above the folder, as into ``/tmp``."""
+    if sys.platform == "win32":
+        return
+    if _owner(file) not in (os.getuid(), ROOT, _owner(folder)):
+        raise BadConfiguration(f"{file}: it belongs to another user, who could have any command run")
+
+
+def _owner(path: Path) -> int:
+    return path.stat().st_uid
+
+
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(bounded_text(path, "utf-8-sig"))
     except RecursionError as error:
         raise BadConfiguration(f"{path}: it is nested too deeply") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

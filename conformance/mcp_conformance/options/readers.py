@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_conformance.options.given import Given
 from mcp_conformance.protocol import revisions as known_revisions
 from mcp_conformance.protocol.text import did_you_mean, shorten
+from mcp_conformance.transport.files import bounded_text
 
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
@@ -302,7 +303,7 @@ def report(given: Given) -> Report:
     from mcp_conformance.report.formats.json import read  # noqa: PLC0415
 
     try:
-        return read(path(given).read_text(encoding="utf-8"))
+        return read(bounded_text(path(given)))
     except ValueError as error:
         raise ValueError(f"{given.text}: {error}") from None
 
@@ -317,7 +318,7 @@ def contract_in(path: Path, name: str) -> Contract:
     from mcp_conformance.target.contract import from_text  # noqa: PLC0415
 
     try:
-        return from_text(path.read_text(encoding="utf-8"), name)
+        return from_text(bounded_text(path), name)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_conformance.project.places import json_lines
+from mcp_conformance.transport.files import bounded_text
 from mcp_conformance.transport.throwaway import importable, rooted
 
 SERVER_TABLES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("context_servers",))
@@ -118,7 +119,7 @@ class ClientConfig:
 def read_config(path: Path) -> ClientConfig:
     """Return a client's configuration.  Raises `BadConfig`."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = bounded_text(path, "utf-8-sig")
     except OSError as error:
         raise BadConfig(error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
@@ -253,7 +254,7 @@ def _env_file(about: Mapping[str, Any], variables: _Variables) -> Iterator[tuple
         return
     path = variables.path(about["envFile"])
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = bounded_text(path, "utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise _EntryError(f"its envFile: {error}") from error
     for line in lines:

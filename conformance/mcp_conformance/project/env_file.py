@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from mcp_conformance.transport.files import bounded_text
+
 NAME = re.compile(r"[A-Za-z_]\w*")
 LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>.*)", re.DOTALL)
 QUOTED = re.compile(r"(?P<quote>[\"'])(?P<text>.*)(?P=quote)", re.DOTALL)
@@ -22,7 +24,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     lines too.  Raises `BadEnvFile`.
     """
     try:
-        content = path.read_text(encoding="utf-8")
+        content = bounded_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise BadEnvFile(f"{path}: {reason}") from None

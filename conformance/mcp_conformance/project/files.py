@@ -9,10 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mcp_conformance.transport.files import regular_bytes
+
 PROJECT_FILE, CONFIGURATION_FILE = "pyproject.toml", "mcp-conformance.toml"
 CONFIGURATION_TABLE = "mcp-conformance"
 """The table of pyproject.toml, in ``tool``, that has what is in the configuration file otherwise."""
 CONFIGURATION_PLACES = f"{CONFIGURATION_FILE} or [tool.{CONFIGURATION_TABLE}] of {PROJECT_FILE}"
+
+
+MAX_FILE_BYTES = 16_000_000
+"""The longest file of a project that is read, and far more than a lock file has."""
 
 
 class UnreadableFile(Exception):  # noqa: N818
@@ -33,7 +39,10 @@ def subfolders(folder: Path) -> Iterator[Path]:
 def read_text(path: Path) -> str:
     """Return the text of a file; empty if there is none.  Raises `UnreadableFile`."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        content = regular_bytes(path, MAX_FILE_BYTES)
+        if content is None:
+            raise UnreadableFile(f"{path.name}: not a file of at most {MAX_FILE_BYTES} bytes")
+        return content.decode("utf-8-sig")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

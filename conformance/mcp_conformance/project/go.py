@@ -6,8 +6,9 @@ import re
 import shlex
 from pathlib import Path
 
-from mcp_conformance.project.files import read_text, subfolders
+from mcp_conformance.project.files import MAX_FILE_BYTES, read_text, subfolders
 from mcp_conformance.project.model import MCP, CommandGuess, Project, SetupStep, ranked
+from mcp_conformance.transport.files import regular_bytes
 
 PACKAGE_MAIN = re.compile(r"^package main\b", re.MULTILINE)
 IGNORED_FILE = re.compile(r"^//go:build ignore\b", re.MULTILINE)
@@ -42,5 +43,5 @@ def detect_go(folder: Path) -> Project | None:
 def _is_main(folder: Path) -> bool:
     """Return whether a folder holds Go's package main."""
     files = (path for path in folder.glob("*.go") if not path.name.endswith("_test.go"))
-    texts = (path.read_text(encoding="utf-8", errors="replace") for path in files)
+    texts = ((regular_bytes(path, MAX_FILE_BYTES) or b"").decode(errors="replace") for path in files)
     return any(PACKAGE_MAIN.search(text) and not IGNORED_FILE.search(text) for text in texts)

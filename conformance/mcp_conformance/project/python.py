@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mcp_conformance.project.files import as_string, as_table, read_ini, read_text, read_toml
+from mcp_conformance.project.files import MAX_FILE_BYTES, as_string, as_table, read_ini, read_text, read_toml
 from mcp_conformance.project.model import MCP, CommandGuess, Project, SetupStep, distinct, ranked
+from mcp_conformance.transport.files import regular_bytes
 
 SERVER_IMPORT = re.compile(r"^\s*(?:from|import)\s+(?:mcp|fastmcp)\b", re.MULTILINE)
 MAIN_BLOCK = re.compile(r"""__name__\s*==\s*["']__main__["']""")
@@ -82,7 +83,7 @@ def _modules(folder: Path, about: Mapping[str, Any]) -> Iterator[CommandGuess]:
 def _programs(folder: Path) -> Iterator[CommandGuess]:
     """Yield the files that import an SDK and have a main block."""
     for path in sorted((*folder.glob("*.py"), *folder.glob("src/*.py")), key=_unlikely):
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = (regular_bytes(path, MAX_FILE_BYTES) or b"").decode(errors="replace")
         if SERVER_IMPORT.search(text) and MAIN_BLOCK.search(text):
             name = path.relative_to(folder).as_posix()
             yield CommandGuess(("python", name), f"{name}, which imports an MCP SDK and has a main block")

@@ -21,6 +21,7 @@ from mcp_conformance.protocol.text import named
 from mcp_conformance.report.model import Result, is_of_all_messages, without_repeats
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import LAST, checked, checks
+from mcp_conformance.transport.files import bounded_text
 
 TABLE = "expected"
 HEADER = re.compile(rf"\s*\[\[\s*{TABLE}\s*\]\]")
@@ -103,7 +104,7 @@ class Baseline:
 def read(path: Path, name: str) -> Baseline:
     """Return the baseline in a file.  Raises `BadBaseline`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = bounded_text(path)
     except FileNotFoundError:
         raise BadBaseline(f"no such file: {name} (mcp-conformance baseline update writes one)") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_conformance.transport.files import regular_bytes
 from mcp_conformance.transport.throwaway import Throwaway
 
 OWN_STATE = re.compile(
@@ -80,9 +81,8 @@ def _below(place: Path) -> Iterator[Path]:
 
 
 def _digest(path: Path, size: int) -> str:
-    if size > MAX_DIGESTED_BYTES or not path.is_file():
-        return ""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    content = regular_bytes(path, MAX_DIGESTED_BYTES) if size <= MAX_DIGESTED_BYTES else None
+    return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
 @dataclass(frozen=True)

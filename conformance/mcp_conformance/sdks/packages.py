@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mcp_conformance.sdks.names import Sdk
+from mcp_conformance.transport.files import regular_bytes
 
 Name = TypeVar("Name", bound=str)
 MAX_MANIFEST_BYTES = 4_000_000
@@ -157,9 +158,8 @@ def _npm_version(manifest: Path) -> str:
 
 
 def _json(path: Path) -> object:
-    if path.stat().st_size > MAX_MANIFEST_BYTES:
-        return None
-    return json.loads(path.read_text(encoding="utf-8"))
+    content = regular_bytes(path, MAX_MANIFEST_BYTES)
+    return None if content is None else json.loads(content)
 
 
 def _net(files: list[Path]) -> Iterator[Package]:

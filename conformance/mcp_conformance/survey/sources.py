@@ -11,6 +11,7 @@ from typing import Any
 from mcp_conformance.project.client_configs import BadConfig, NotTestable, read_config
 from mcp_conformance.survey.targets import BadTarget, Target
 from mcp_conformance.transport.credentials import is_public, secrets_of
+from mcp_conformance.transport.files import bounded_text
 from mcp_conformance.transport.redaction import Redaction
 
 OFFICIAL = "io.modelcontextprotocol.registry/official"
@@ -30,7 +31,7 @@ class Found:
 def from_registry(path: Path) -> Found:
     """Return the latest version of each server in an answer to ``GET /v0/servers``.  Raises `BadTarget`."""
     try:
-        answer = json.loads(path.read_text(encoding="utf-8"))
+        answer = json.loads(bounded_text(path))
         entries = _objects(answer, "servers")
     except RecursionError as error:
         raise BadTarget(f"{path} is not an answer of a registry: it is nested too deeply") from error

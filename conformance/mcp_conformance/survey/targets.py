@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp_conformance.survey.names import problem_with
 from mcp_conformance.transport.credentials import redacted, secrets_of
+from mcp_conformance.transport.files import bounded_text
 from mcp_conformance.transport.redaction import Redaction
 
 REGISTRIES = ("npm", "pypi")
@@ -147,7 +148,7 @@ def _fits(kind: str, value: Any) -> bool:
 def read_targets(path: Path) -> list[Target]:
     """Return the targets of a file: TOML with a table for each name, or JSON Lines.  Raises `BadTarget`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = bounded_text(path)
         members = _toml(text) if path.suffix == ".toml" else _json_lines(text)
     except RecursionError as error:
         raise BadTarget(f"{path}: it is nested too deeply") from error
