@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_conformance.scenarios.state import expect_none_of
+from mcp_conformance.scenarios.state import expect_lasting, expect_none_of
 
 pytestmark = pytest.mark.stage("late")
 
@@ -87,3 +87,8 @@ def test_a_whole_number_may_be_written_as_a_float(server):
 @pytest.mark.requirement("state.default-given")
 def test_a_default_that_is_given_changes_nothing(server):
     expect_none_of(server, "state.default-given")
+
+
+@pytest.mark.requirement("state.restart")
+def test_a_restart_loses_nothing_of_what_lasts(server):
+    expect_lasting(server)

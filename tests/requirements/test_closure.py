@@ -108,8 +108,10 @@ def is_of_stdio(check):
 
 @functools.cache
 def run_with_state():
-    """Run the checks of sequences of calls on the server with state, in memory."""
-    return run_checks(settings_in_memory(state_in_memory()), revisions.LATEST_HANDSHAKE, is_of_state)
+    """Run the checks of sequences of calls on the server with state, whose processes share a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        serve = state_in_memory(log=Path(folder) / "state.jsonl")
+        return run_checks(settings_in_memory(serve), revisions.LATEST_HANDSHAKE, is_of_state)
 
 
 def is_of_state(check):

@@ -4,9 +4,12 @@ import pytest
 
 from mcp_conformance.scenarios.state import SAME_CAUSE
 from mcp_conformance.state.judging import ORACLES
+from mcp_conformance.state.oracles import restart
+from mcp_conformance.state.scene import Stage
+from mcp_conformance_fixtures.state.faults import DISK_ONLY
 from mcp_conformance_fixtures.state.odd import ODD
 from support.nightly import some_of
-from support.scenes import found_in
+from support.scenes import Theatre, found_in
 
 FOUND = {
     "a_deleted_note_can_be_read": "state.use-after-delete",
@@ -31,6 +34,7 @@ FOUND = {
     "a_float_limit_shows_one_note_less": "state.number-form",
     "the_default_written_out_is_one_less": "state.default-given",
 }
+NOTES = ("create_note", "get_note", "list_notes", "update_note", "delete_note")
 
 
 @pytest.mark.parametrize("name", some_of(FOUND, 5))
@@ -40,6 +44,30 @@ def test_a_fault_is_found_under_its_rule_alone(name):
     assert set(found) <= {FOUND[name], *SAME_CAUSE}
     assert found[FOUND[name]].calls
     assert all("of 3" in one for one in found[FOUND[name]].inferred)
+
+
+def restarted(name, log):
+    """Return what a restart of a server with a file loses, or None if nothing lasts."""
+    theatre = Theatre(name, NOTES, log=log)
+    learned = theatre.learn()
+    [thing] = [one for one in learned.things if one.lasts]
+    before = Stage(theatre.shop, learned.noise).before_restart(thing)
+    theatre.session.close()
+    scene = Stage(Theatre(name, NOTES, log=log).shop, learned.noise).after_restart(before)
+    return list(restart.judge(scene)) if restart.can_judge(scene) else None
+
+
+@pytest.mark.parametrize("name", sorted(DISK_ONLY))
+def test_what_a_restart_loses_or_mixes_is_found(name, tmp_path):
+    assert restarted(name, tmp_path / "log") != []
+
+
+def test_a_right_restart_is_not_accused(tmp_path):
+    assert restarted("", tmp_path / "log") == []
+
+
+def test_a_restart_that_keeps_nothing_is_not_judged():
+    assert restarted("", None) is None
 
 
 def test_a_right_server_is_judged_and_not_accused():

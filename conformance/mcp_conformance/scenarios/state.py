@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from mcp_conformance.expect import require, skip
+from mcp_conformance.state.hand import Lost, Spent
 from mcp_conformance.state.judging import Found, Judging, plays, seen_again
 from mcp_conformance.state.learning import Learned, Learner
-from mcp_conformance.state.scene import Stage
+from mcp_conformance.state.links import Thing
+from mcp_conformance.state.noise import Noise
+from mcp_conformance.state.oracles import restart
+from mcp_conformance.state.scene import Stage, Unjudged
 from mcp_conformance.state.violation import Violation
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
@@ -57,6 +62,43 @@ def state_of(server: Server) -> StateRecord:
     violations = _confirmed(server, judging.found, learned)
     hand = shop.hand
     return StateRecord(learned, judging.judged, violations, dict(hand.counts), dict(hand.seconds))
+
+
+@scenario
+def restarts(server: Server) -> tuple[Violation, ...] | None:
+    """Return what a restart loses or brings back, seen twice; None if nothing lasts, or it cannot be seen.
+
+    The things are those that most tools do something to.
+    """
+    learned = state_of(server).learned
+    lasting = [one for one in learned.things if one.lasts]
+    thing = max(lasting, key=lambda one: len(one.effects) + len(one.links), default=None)
+    if thing is None or server.settings.http is not None:
+        return None
+    first = _restarted(server, thing, learned.noise)
+    if not first:
+        return first
+    again = _restarted(server, thing, learned.noise) or ()
+    return tuple(one for one in again if one.tool in [each.tool for each in first])
+
+
+def _restarted(server: Server, thing: Thing, noise: Noise) -> tuple[Violation, ...] | None:
+    """Make things in a process, and look at them in the next one; None if that shows none of them."""
+    with suppress(Unjudged, Spent, Lost):
+        with server.state.fresh() as session:
+            scene = Stage(server.state.workshop(session), noise).before_restart(thing)
+            session.close()
+        with server.state.fresh() as session:
+            scene = Stage(server.state.workshop(session), noise).after_restart(scene)
+        return tuple(restart.judge(scene)) if restart.can_judge(scene) else None
+    return None
+
+
+def expect_lasting(server: Server) -> None:
+    """Report what a restart loses or brings back; skip the check if nothing lasts."""
+    found = require(restarts(server), skip="nothing that tools make is shown by the next process")
+    if findings := [_finding(one) for one in found]:
+        raise findings[0].with_others(findings[1:])
 
 
 def _confirmed(server: Server, found: list[Found], learned: Learned) -> Mapping[str, tuple[Violation, ...]]:

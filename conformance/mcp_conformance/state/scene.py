@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_conformance.client.tool_call import Call
-from mcp_conformance.state.links import Effect, Link, Made, Thing, Workable
+from mcp_conformance.state.links import Doing, Effect, Link, Made, Thing, Workable
 from mcp_conformance.state.noise import Noise
 from mcp_conformance.state.places import Difference
 from mcp_conformance.state.workshop import Look, Workshop
@@ -158,6 +158,30 @@ class Nesting:
 
 
 @dataclass(frozen=True, eq=False)
+class Restart:
+    """Things were made, one was changed and one deleted, and looked at before and after a restart.
+
+    ``kept`` was made first and left alone, the ``newest`` last.  ``done`` has the tokens of the change.
+    """
+
+    thing: Thing
+    kept: Made
+    newest: Made
+    changed: Made | None
+    done: Made | None
+    deleted: Made | None
+    before: Sight
+    noise: Noise
+    after: Sight = Sight()
+
+    @property
+    def made(self) -> list[Made]:
+        """All of the things."""
+        some = (self.kept, self.changed, self.deleted, self.newest)
+        return [one for one in some if one is not None]
+
+
+@dataclass(frozen=True, eq=False)
 class Rewriting:
     """A read was made, made with the same arguments written in another way, and made as at first again."""
 
@@ -269,6 +293,21 @@ class Stage:
                     outside = self.shop.look(link.reader, {**naming, inner: values[1]})
                     yield Nesting(parent, link, parents, made, inside, outside)
             return
+
+    def before_restart(self, thing: Thing) -> Restart:
+        """Make things, change one and delete one; the look after the restart is missing yet."""
+        kept, *others = self._made(thing, FEW)
+        change, delete = (next(iter(thing.doing(one)), None) for one in (Doing.CHANGES, Doing.DELETES))
+        done = self.shop.apply(change, others[0]) if change is not None else None
+        gone = self.shop.apply(delete, others[1]) if delete is not None else None
+        newest = self._made(thing, 1)[0]
+        changed, deleted = others[0] if done is not None else None, others[1] if gone is not None else None
+        found = Restart(thing, kept, newest, changed, done, deleted, Sight(), self.noise)
+        return replace(found, before=self.sight(thing, found.made))
+
+    def after_restart(self, scene: Restart) -> Restart:
+        """Return the scene with what this process, a later one, shows."""
+        return replace(scene, after=self.sight(scene.thing, scene.made))
 
     def rewrite(self, thing: Thing, plain: Sequence[Workable]) -> Iterator[Rewriting]:
         """Read a thing with arguments written in other ways; ``plain`` are the readers without limits."""

@@ -18,8 +18,11 @@ def can_judge(scene: Creation) -> bool:
 
 
 def judge(scene: Creation) -> Iterator[Violation]:
-    """Yield the reads and lists that do not show all that was made just now; certain if they show some."""
-    for link in links_of(scene.thing):
+    """Yield a read that does not show all that was made just now; it is certain if it shows some.
+
+    What one does not show is lost to the others too, as a rule.
+    """
+    for link in reversed(links_of(scene.thing)):
         missing = [one for one in scene.made if not scene.first.shows(link, one)]
         shown = [one for one in scene.made if scene.first.shows(link, one)]
         if missing and (look := _settled(scene, link, missing[0])) is not None:
@@ -29,6 +32,7 @@ def judge(scene: Creation) -> Iterator[Violation]:
             other = scene.first.look(link, shown[-1]) if shown else None
             one = violation(link.tool, expected, got, (link,), (*scene.made, other, look))
             yield replace(one, certain=bool(shown))
+            return
 
 
 def _settled(scene: Creation, link: Link, made: Made) -> Look | None:
