@@ -11,6 +11,7 @@ import pytest
 
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.server import RunShared, Server
+from mcp_conformance.world.ownership import made_text
 from mcp_conformance.world.success import is_success
 from mcp_conformance_fixtures.world.faults import FAULTS
 from mcp_conformance_fixtures.world.tools import TOOLS
@@ -103,6 +104,19 @@ def test_every_tool_is_exercised_where_something_was_there(throwaway, existing, 
         assert seen.changes == []
         assert breaches(seen.lines, writing, (WORD, str(existing))) == []
     bench.server.close()
+
+
+def test_the_next_run_changes_nothing_that_the_first_one_made_or_found(tmp_path, existing):
+    made = made_text(0)
+    for words in ((WORD, str(existing)), (WORD, str(existing), made)):
+        with furnished() as folder:
+            seen = Seen()
+            bench = bench_on(folder, disk=True, existing=existing, seen=seen, kept=tmp_path / "kept")
+            bench.server.calls()
+            assert sorted(TOOLS.keys() - exercised(bench)) == []
+            writing = writing_tools(tool.definition.json for tool in bench.server.tools)
+            assert (seen.changes, breaches(seen.lines, writing, words)) == ([], [])
+            bench.server.close()
 
 
 @pytest.mark.parametrize("seed", SEEDS if WHOLE else SEEDS[:1])
