@@ -40,7 +40,7 @@ def limits_for(tool: Tool, arguments: Mapping[str, Any]) -> dict[Path, int]:
 
 def _highest(member: Member) -> int:
     most: list[int] = [one for one in (part.get("maximum") for part in member.parts) if isinstance(one, int)]
-    return min(MAX_SHOWN, *most)
+    return min([MAX_SHOWN, *most])
 
 
 def shows_all(tool: Tool, structure: Any, arguments: Mapping[str, Any]) -> bool:
