@@ -15,7 +15,9 @@ from mcp_conformance.backend.exchange import Answered, Asked, Exchange
 from mcp_conformance.backend.har import Tape
 from mcp_conformance.transport.credentials import secrets_of
 from mcp_conformance.transport.redaction import Redaction
+from support.nightly import IS_NIGHTLY
 
+EXAMPLES = 600 if IS_NIGHTLY else 10
 JSON, FORM = (("content-type", kind) for kind in ("application/json", "application/x-www-form-urlencoded"))
 API = "https://api.example.com"
 SHAPES = {
@@ -94,7 +96,7 @@ def forms(key):
     yield from (code(key.encode()).decode().rstrip("=") for code in (b64encode, urlsafe_b64encode))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(KEYS | PASSWORDS)
 def test_a_credential_under_its_name_is_removed_there_and_elsewhere(key):
     elsewhere = Asked(
@@ -113,7 +115,7 @@ def test_a_credential_under_its_name_is_removed_there_and_elsewhere(key):
         ), place
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(KEYS | PASSWORDS)
 def test_a_given_credential_is_removed_wherever_it_is(key):
     for place, asked in {**NAMED, **ANYWHERE}.items():
@@ -122,7 +124,7 @@ def test_a_given_credential_is_removed_wherever_it_is(key):
             assert not any(form in text for form in forms(key)), (place, made)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(KEYS)
 def test_what_looks_random_is_removed_wherever_it_is(key):
     for place, asked in ANYWHERE.items():
