@@ -21,6 +21,7 @@ from mcp_conformance.scenarios.api_inventory import KIND_SECONDS, NO_API, invent
 from mcp_conformance.scenarios.ward import SURE_SECONDS, Treatment, Ward, ward
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
+from mcp_conformance.transport.interface import NotServing
 from mcp_conformance.verdicts import Finding
 
 MAX_REQUESTS = 10
@@ -327,7 +328,12 @@ def opened_alone(server: Server) -> tuple[Reply, ...]:
     inventory(server)  # which shows that it opens while they do
     with ward(server) as room:
         room.backend.become(SILENT)
-        session = room.begin()
+        try:
+            session = room.begin()
+        except NotServing as error:
+            raise Finding(
+                "a server that listens", f"{error}, while no other host answers", (), stderr=error.stderr
+            ) from None
         opening = session.open(room.settings.start_timeout)
         lists = (
             [session.request("tools/list")] if opening.value is not None and server.declares("tools") else []
