@@ -2,8 +2,11 @@
 
 import pytest
 
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.protocol.value import Value
 from mcp_conformance.state.kinds import Kind, kinds_of
 from mcp_conformance.state.links import Doing
+from mcp_conformance.state.paging import limits_for
 from support.scenes import Theatre
 from support.state import KINDS_OF_SERVERS
 
@@ -84,3 +87,16 @@ def test_only_what_this_run_made_is_changed(name):
 
 def test_the_fixture_has_all_servers():
     assert "" in KINDS_OF_SERVERS
+
+
+def test_a_limit_is_raised_to_its_maximum_or_to_a_hundred():
+    def limits(**members):
+        definition = {"name": "list", "inputSchema": {"type": "object", "properties": members}}
+        return limits_for(Tool(Value(definition, "tool", ())), {})
+
+    number = {"type": "integer"}
+    assert limits(limit=number, max_results=number | {"maximum": 20}) == {
+        ("limit",): 100,
+        ("max_results",): 20,
+    }
+    assert limits(page=number, limit={"type": "string"}) == {}
