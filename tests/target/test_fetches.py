@@ -82,6 +82,16 @@ def test_the_fetches_of_prompts_and_templates_are_counted(world):
         assert any(origin.startswith("an answer of") for origin in one.origins)
 
 
+def test_a_template_that_the_server_completes_is_counted_once(begin):
+    server = begin(lambda _, __, reply: reply)
+    found = expansions(server)
+    assert expansions(server) == found
+    counted = fetched(server.fetches.exercise)
+    assert sum(one.calls for one in counted) == len(found)
+    assert all(one.is_exercised for one in counted)
+    assert {origin for one in counted for origin in one.origins} == {"a completion"}
+
+
 def test_a_prompt_is_given_up_once(world):
     server = world(REVISION, call=("none",))
     replies = server.prompts()

@@ -25,7 +25,10 @@ MIN_TRIED = 3
 """How many values are refused, at least, before a template seems to lead nowhere."""
 
 
+SHOWN = "a URI that the server shows"
 COMPLETED, VOUCHED = "a value the server completes", "a value that the user vouches for (--example)"
+ORIGINS = {COMPLETED: "a completion", VOUCHED: "--example"}
+"""Where the values of expansions come from, as reports say it."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ def _expansions_of(server: Server, template: Value) -> list[Expansion]:
     if not any(map(_is_judged, found)):
         links = _links_to(server, template).items()
         found += exercised(lambda link: _linked(server, template, *link), [*links][:MAX_VALUES])
+    for one in found:
+        server.fetches.note_expansion(template, one.reply, ORIGINS.get(one.shown_by, SHOWN))
     if not any(map(_is_judged, found)) and scheme(template.json["uriTemplate"]) not in NETWORK_SCHEMES:
         tried = {_uri_of(reply): reply for reply in server.fetches.expansions(template)}
         found += [Expansion(template, uri, "", reply) for uri, reply in tried.items()]

@@ -190,8 +190,11 @@ class Exercise(Mapping[str, ToolExercise]):
         if self._attempts[tool.name] > 1 and not one.complaint:
             one.complaint = attempt
 
-    def count_fetch(self, tool: Tool, reply: Reply, arguments: Any) -> None:
-        """Count the fetch of a prompt or a template's resource, which is taken for a tool."""
+    def count_fetch(self, tool: Tool, reply: Reply, arguments: Any, origins: Collection[str] = ()) -> None:
+        """Count the fetch of a prompt or a template's resource, which is taken for a tool.
+
+        ``origins`` are where the arguments come from, if the world does not know that.
+        """
         one = self._tools.setdefault(tool.name, ToolExercise())
         if reply.needs_input:
             one.asks += 1
@@ -199,13 +202,13 @@ class Exercise(Mapping[str, ToolExercise]):
         one.calls += 1
         one.deaths += _is_beyond_arguments(reply.fault)
         if reply.value is not None:
-            self._succeed(tool, reply, arguments)
+            self._succeed(tool, reply, arguments, origins)
 
-    def _succeed(self, tool: Tool, reply: Reply, arguments: Any) -> None:
-        known = self._origins_of(tool, arguments)
-        origins = known or (MADE_UP if self._has_members(tool) else NEEDS_NONE,)
+    def _succeed(self, tool: Tool, reply: Reply, arguments: Any, origins: Collection[str] = ()) -> None:
+        known = origins or self._origins_of(tool, arguments)
+        shown = known or (MADE_UP if self._has_members(tool) else NEEDS_NONE,)
         self._tools[tool.name].nearest = None
-        self._tools[tool.name].succeed(kind_of(reply, arguments), origins, is_known=bool(known))
+        self._tools[tool.name].succeed(kind_of(reply, arguments), shown, is_known=bool(known))
 
     def spare(self, tool: str, calls: int, seconds: float) -> None:
         """Note calls of a tool that the fuzzer leaves out, and an estimate of how long they would take."""

@@ -55,6 +55,7 @@ class Fetches:
         self._sessions, self._lists, self.trail = sessions, lists, sessions.trail
         self._tool_calls, self._reported = tool_calls, reported
         self._refused: list[Reply] = []
+        self._counted: set[bytes] = set()
         self._expanded: dict[str, list[Reply]] = {}
         self._searched = self._completed = 0
         self._replies: dict[tuple[str, str], Reply] = {}
@@ -87,6 +88,12 @@ class Fetches:
     def read(self, uri: str) -> Reply:
         """Read a resource once in a run, listed or not."""
         return self._fetch("resources/read", uri, {"uri": uri}, NOT_FOUND)
+
+    def note_expansion(self, template: Value, reply: Reply, origin: str) -> None:
+        """Count the read of a URI that a template expands to, with values from this origin; once in a run."""
+        if reply.request.raw not in self._counted:
+            self._counted.add(reply.request.raw)
+            self.exercise.count_fetch(template_as_tool(template.json), reply, {}, (origin,))
 
     @traced
     def expansions(self, template: Value) -> list[Reply]:
