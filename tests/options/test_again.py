@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_conformance.backend.har import Tape
 from mcp_conformance.cli.arguments import chosen_by, parser
 from mcp_conformance.options.again import again_words, replay_words, selection
 from mcp_conformance.options.choosing import choose
@@ -13,6 +14,7 @@ from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.requirements.catalogue import all_requirements
 from mcp_conformance.requirements.checks import checked, checks
 from support.again import read
+from support.networks import require_network
 
 NOW = "2025-11-25"
 SERVER = ("python3", "server.py")
@@ -130,6 +132,16 @@ def test_paths_of_a_configuration_start_from_its_folder(tmp_path):
     options = read_options(choose({}, None, "--", tmp_path))
     words = again_words(options, [], NOW)
     assert words[words.index("--cwd") + 1] == str(tmp_path / "data")
+
+
+def test_the_file_of_a_recorded_api_is_in_the_folder_of_its_configuration(tmp_path):
+    require_network()
+    Path(tmp_path, "tape.har").write_text(Tape().to_har(), encoding="ascii")
+    Path(tmp_path, "mcp-conformance.toml").write_text(
+        'command = ["python3", "server.py"]\nbackend = "replay=tape.har,503"\n'
+    )
+    words = again_words(read_options(choose({}, None, "--", tmp_path)), [], NOW)
+    assert words[words.index("--backend") + 1] == f"replay={tmp_path / 'tape.har'},503"
 
 
 def test_a_replay_has_the_options_that_it_takes():

@@ -103,8 +103,11 @@ def _shown(option: Option, given: Given, text: str) -> str:
         return name.strip()
     if sign:
         return text if is_common(value) and not is_secret_name(name) else name
-    if option.is_path and text != NO_FILE and given.folder.resolve() != Path.cwd():
-        return str(given.path(text))
+    if given.folder.resolve() != Path.cwd() and text != NO_FILE:
+        if option.is_path:
+            return str(given.path(text))
+        if word := next(filter(text.startswith, option.path_after), ""):
+            return f"{word}{given.path(text.removeprefix(word))}"
     return redacted([text])[0]
 
 

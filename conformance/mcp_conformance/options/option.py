@@ -47,7 +47,7 @@ class Option:
     stands for without a value.  In a report its text ends at the sign ``public_until``, as a credential may
     follow.  ``is_shared`` says that several servers of a file may share it, ``judges`` that another value
     can make a check pass or fail, if it is one of a rule in the ``family`` (any if that is empty).
-    ``is_path`` says that it names a file or folder.
+    ``is_path`` says that it names a file or folder, ``path_after`` behind which words it does.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Option:
     public_until: str = ""
     is_shared: bool = True
     is_path: bool = False
+    path_after: tuple[str, ...] = ()
     judges: bool = True
     family: str = ""
 

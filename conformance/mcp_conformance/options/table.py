@@ -102,6 +102,7 @@ OPTIONS = (
         commands=RUNS,
         default="the real network",
         reader=readers.api,
+        path_after=("record=", "replay="),
     ),
     Option(
         *("fuzz", "LEVEL", "how much to fuzz: none, quick or thorough"),
