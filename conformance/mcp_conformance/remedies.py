@@ -68,6 +68,10 @@ UNSTEADY = (
     "another one."
 )
 REFUSED_PING = "Answer each ping with {}, whatever its id: there is a handler, but it rejects this ping."
+RESPONSE = (
+    "Take a message with a result or an error as the answer to a request of your own: it gets no answer, "
+    "not even if no request has its id."
+)
 NO_ANSWER = "Answer each call, if need be with an isError result; --timeout gives a slow tool more time."
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_conformance import remedies
 from mcp_conformance.expect import expect_each, is_integer, is_string, require_answer, require_some
-from mcp_conformance.protocol.jsonrpc import REPEATED, Kind, id_key, show
+from mcp_conformance.protocol.jsonrpc import ABSENT, REPEATED, Kind, id_key, is_response, kind, show
 from mcp_conformance.protocol.value import members
 from mcp_conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from mcp_conformance.scenarios.traffic import exercise_everything, repeat_of
@@ -30,6 +31,25 @@ def test_no_object_has_two_members_of_one_name(server):
         got = f"{len(repeated)} lines with repeated members"
         lines = server.sessions.after_request(repeated[0])
         raise Finding("each name once in an object", got, lines, repeat=repeat_of(server, lines))
+
+
+@pytest.mark.requirement("jsonrpc.response-id-echo")
+def test_a_response_is_not_answered(server):
+    """Judge a session in which all messages of ours are right, so nothing else explains an answer."""
+    waiting, given = set(), {}
+    for line in run_with_client(server, FULL_CLIENT).session.lines:
+        for part in (one for one in line.parts() if isinstance(one, dict)):
+            key = id_key(part.get("id", ABSENT))
+            if line.sent and kind(part) is Kind.REQUEST:
+                waiting.add(key)
+            elif line.sent and is_response(part):
+                given[key] = line
+            elif is_response(part) and key in waiting:
+                waiting.discard(key)
+            elif is_response(part) and key in given:
+                fix = remedies.RESPONSE
+                raise Finding("no answer to a response", show(part), (given[key], line), fix=fix)
+    require_some(given, skip="the server sent no request that was answered")
 
 
 @pytest.mark.requirement("jsonrpc.request-id-type")
