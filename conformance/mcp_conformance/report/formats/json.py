@@ -12,6 +12,7 @@ from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.hosts import AskedHost
 from mcp_conformance.report.model import FoundDefect, Interface, OfferedTool, Report, Result
+from mcp_conformance.report.shape import misfit
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.report.tool_links import ToolLink
 from mcp_conformance.requirements.catalogue import families
@@ -152,9 +153,12 @@ def read_members(text: str) -> Mapping[str, Any]:
 def report_from(data: Mapping[str, Any]) -> Report:
     """Return the report of one server that has these members.  Raises `BadReport`."""
     try:
-        return _report(data)
+        found = _report(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadReport(f"a member is missing or of the wrong type: {error}") from error
+    if place := misfit(found, Report, "report"):
+        raise BadReport(f"a member is of the wrong type: {place}")
+    return found
 
 
 def _report(data: Mapping[str, Any]) -> Report:
