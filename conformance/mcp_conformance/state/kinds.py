@@ -5,12 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
+from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.state.links import Doing, Effect, Link, Thing
 from mcp_conformance.world.members import words_of
-from mcp_conformance.world.things import things_of
+from mcp_conformance.world.ownership import is_deleting
+from mcp_conformance.world.things import VERBS, things_of
 
 DELETING = frozenset({"delete", "destroy", "erase", "purge", "drop", "remove", "unlink", "wipe"})
 """Words in the names of tools after which a thing is gone for good: others archive it."""
+
+
+READING = frozenset(
+    {
+        *(
+            "get",
+            "list",
+            "read",
+            "show",
+            "find",
+            "search",
+            "describe",
+            "view",
+            "fetch",
+            "query",
+            "lookup",
+            "ls",
+        ),
+        *("open", "count", "stat", "info", "tree", "directory", "export", "status", "summary", "inspect"),
+    }
+)
+"""Words in the names of tools that are looked into first; whether they show something is seen."""
+WRITING = VERBS & {"create", "add", "new", "make", "set", "put", "insert", "write", "delete", "remove"}
+WRITING |= VERBS & {"update", "edit", "rename", "move", "copy", "clear", "import"}
 
 
 class Kind(StrEnum):
@@ -44,3 +70,9 @@ def is_deletion(effect: Effect) -> bool:
 def is_list_of(link: Link) -> bool:
     """Return whether a link lists what there is of what its maker makes, by the names too: no log does."""
     return link.is_list and bool(link.shows) and bool(things_of(link.tool) & things_of(link.maker))
+
+
+def may_read(tool: Tool) -> bool:
+    """Return whether a tool is looked into for what others make: it says that it reads, or is named so."""
+    words = set(words_of(tool.name))
+    return tool.read_only or bool(words & READING and not words & WRITING and not is_deleting(tool))

@@ -9,17 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.state.hand import Lost, Spent
+from mcp_conformance.state.kinds import may_read
 from mcp_conformance.state.links import Doing, Effect, Handle, Link, Made, Maker, Thing, Workable
 from mcp_conformance.state.noise import Noise
 from mcp_conformance.state.paging import limits_for
 from mcp_conformance.state.tokens import Form
 from mcp_conformance.state.workshop import Workshop
 from mcp_conformance.world.known import Owner
-from mcp_conformance.world.members import words_of
 from mcp_conformance.world.ownership import is_deleting
-from mcp_conformance.world.things import VERBS, things_of
+from mcp_conformance.world.things import things_of
 from mcp_conformance.world.worked import Path
 
 TRIALS = 3
@@ -28,28 +27,6 @@ MAX_LINKS_SEEN = 4
 """Not measured: through how many links the effect of a tool is looked at."""
 MAX_WRITERS = 12
 """Not measured: how many tools are tried on what one maker makes, the likeliest first."""
-READING = frozenset(
-    {
-        *(
-            "get",
-            "list",
-            "read",
-            "show",
-            "find",
-            "search",
-            "describe",
-            "view",
-            "fetch",
-            "query",
-            "lookup",
-            "ls",
-        ),
-        *("open", "count", "stat", "info", "tree", "directory", "export", "status", "summary", "inspect"),
-    }
-)
-"""Words in the names of tools that are looked into first; whether they show something is seen."""
-WRITING = VERBS & {"create", "add", "new", "make", "set", "put", "insert", "write", "delete", "remove"}
-WRITING |= VERBS & {"update", "edit", "rename", "move", "copy", "clear", "import"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +121,8 @@ class Learner:
     def _makers(self) -> Iterator[Maker]:
         """Yield the tools that may make something, with the members that may get tokens."""
         for one in self._tools:
-            is_ours = all(known.owner is not Owner.FOUND for known in one.known.values())
             paths = (*self._shop.token_paths(one), *self._shop.further_paths(one))
-            if paths and is_ours and not may_read(one.tool) and not is_deleting(one.tool):
+            if paths and _is_ours(one) and not may_read(one.tool) and not is_deleting(one.tool):
                 yield Maker(one, paths)
 
     def _first(self, maker: Maker) -> Made | None:
@@ -300,7 +276,7 @@ class Learner:
     def _writers(self, thing: Thing) -> list[Workable]:
         """Return the tools that may do something to a thing, the likeliest first."""
         things = things_of(thing.maker.name)
-        able = [one for one in self._tools if not may_read(one.tool)]
+        able = [one for one in self._tools if not may_read(one.tool) and _is_ours(one)]
 
         def order(one: Workable) -> tuple[bool, bool, bool]:
             by_maker = any(known.origin.of == thing.maker.name for known in one.known.values())
@@ -313,10 +289,9 @@ class Learner:
         return sorted(able, key=order)[:MAX_WRITERS]
 
 
-def may_read(tool: Tool) -> bool:
-    """Return whether a tool is looked into for what others make: it says that it reads, or is named so."""
-    words = set(words_of(tool.name))
-    return tool.read_only or bool(words & READING and not words & WRITING and not is_deleting(tool))
+def _is_ours(one: Workable) -> bool:
+    """Return whether arguments name nothing that was there before: that is not called again and again."""
+    return all(known.owner is not Owner.FOUND for known in one.known.values())
 
 
 def _is_same(found: Iterable[_Candidate], reader: Workable, forms: Mapping[Path, Form]) -> bool:

@@ -50,7 +50,7 @@ def _of_block(block: Mapping[str, Any]) -> Any:
 
 def _opened(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
-        return json.dumps(value, sort_keys=True)
+        return _as_text(value)
     if isinstance(value, Mapping):
         return {str(key): _opened(one, depth + 1) for key, one in value.items()}
     if isinstance(value, list):
@@ -62,6 +62,14 @@ def _opened(value: Any, depth: int = 0) -> Any:
         lines = value.splitlines()
         return lines if len(lines) > 1 else value
     return value
+
+
+def _as_text(value: Any) -> str:
+    """Return a value as text; what is nested too deeply for that shows nothing."""
+    try:
+        return json.dumps(value, sort_keys=True)
+    except RecursionError:
+        return ""
 
 
 def leaves(structure: Any) -> Iterator[tuple[Place, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mcp_conformance.state.learning import may_read
+from mcp_conformance.state.kinds import may_read
 from mcp_conformance.state.links import Doing, Handle, Source, Thing, Workable
 from mcp_conformance.world.members import members_of
 from mcp_conformance.world.worked import Path

@@ -11,6 +11,7 @@ from typing import Any
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.state.hand import Hand
+from mcp_conformance.state.kinds import may_read
 from mcp_conformance.state.links import Effect, Handle, Link, Made, Maker, Workable
 from mcp_conformance.state.places import structure_of, text_of
 from mcp_conformance.state.tokens import Form, Token, Tokens, form_of
@@ -30,6 +31,8 @@ from mcp_conformance.world.ours import Ours
 from mcp_conformance.world.success import is_success
 from mcp_conformance.world.worked import Path, values_at
 
+FAR = 999_331
+"""Not measured: how far from a number another one is that names nothing, as a rule."""
 RULED = {"enum", "const", "pattern", "format"}
 """Keywords of members that do not take any text."""
 WRONG = {"wrong": True}
@@ -288,9 +291,12 @@ class Workshop:
                 yield one.path, WRONG, f"`{one.name}` is of another type"
 
     def made_up(self, reader: Workable, member: Path, like: Any) -> Any:
-        """Return a value like another one that names nothing; None if there is none."""
+        """Return a value like another one that names nothing; None if there is none.
+
+        A number may name something of somebody else's, so that only tools that read get one.
+        """
         if isinstance(like, int):
-            return like + 999_331
+            return like + FAR if may_read(reader.tool) else None
         found = next(one for one in self.members_of(reader.tool) if one.path == member)
         filling = self.filling(reader.tool)
         token = self._tokens.fresh(found, like, partial(filling.fits, found))

@@ -11,7 +11,7 @@ from mcp_conformance.state.violation import Violation, quoted, violation
 
 
 def can_judge(scene: Restart) -> bool:
-    """Return whether what was made first is shown after the restart."""
+    """Return whether what was made first is shown after the restart, at least in part."""
     return bool(_lasting(scene))
 
 
@@ -28,10 +28,10 @@ def judge(scene: Restart) -> Iterator[Violation]:
 
 
 def _lasting(scene: Restart) -> list[Link]:
-    links = [one for one in links_of(scene.thing) if one.shows]
-    return [
-        one for one in links if scene.before.shows(one, scene.kept) and scene.after.shows(one, scene.kept)
-    ]
+    """Return the links that show the first thing before and after, a part of it at least."""
+    links = [one for one in links_of(scene.thing) if one.shows and scene.before.shows(one, scene.kept)]
+    looks = [(one, scene.after.look(one, scene.kept)) for one in links]
+    return [one for one, look in looks if look is not None and look.forms(scene.kept)]
 
 
 def _lost(scene: Restart, link: Link, made: Made) -> str:
