@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.scenarios.state import expect_lasting, expect_none_of
+from mcp_conformance.scenarios.walks import expect_no_broken_walk
 
 pytestmark = pytest.mark.stage("late")
 
@@ -92,3 +93,16 @@ def test_a_default_that_is_given_changes_nothing(server):
 @pytest.mark.requirement("state.restart")
 def test_a_restart_loses_nothing_of_what_lasts(server):
     expect_lasting(server)
+
+
+@pytest.mark.requirement(
+    "state.read-after-create",
+    "state.read-after-change",
+    "state.neighbours",
+    "state.reading-changes-nothing",
+    "state.use-after-delete",
+    "state.list-after-delete",
+    "state.delete-twice",
+)
+def test_the_rules_hold_in_any_order_of_calls(server):
+    expect_no_broken_walk(server)

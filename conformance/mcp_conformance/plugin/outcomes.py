@@ -416,6 +416,7 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
         exercise=exercise_of(config),
         lacking=lacking(config),
         hosts=run_state(config).counts.hosts,
+        links=run_state(config).counts.links,
         is_partial=not ran_all(config),
     )
 

@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Any, Self
 
 from mcp_conformance.backend.contact import HostUse
+from mcp_conformance.report.tool_links import ToolLink, tool_links
 from mcp_conformance.target.budgets import CallCost
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.server import Server
@@ -28,7 +29,7 @@ class RunCounts:
     measured.  ``outlived`` counts the processes that have outlived the server.  ``rate`` is the number of
     requests a second to which a server over HTTP has slowed us down, 0 if it did not; ``asked`` is the
     longest wait that it asked for, in seconds; ``spaced`` is the rate of one over stdio.  ``hosts`` counts
-    what the server asks of other hosts.
+    what the server asks of other hosts, ``links`` are what its tools do with what others make.
     """
 
     starts: Pairs = field(default_factory=Counter)
@@ -42,6 +43,7 @@ class RunCounts:
     asked: float = 0.0
     spaced: float = 0.0
     hosts: Counter[HostUse] = field(default_factory=Counter)
+    links: tuple[ToolLink, ...] = ()
 
     def add_server(self, server: Server) -> None:
         """Add what the server in one revision has done."""
@@ -55,6 +57,7 @@ class RunCounts:
         self.hosts.update(server.hosts)
         spacing = server.settings.spacing
         self.spaced = spacing.rate if spacing.is_slowed else 0.0
+        self.links = self.links or tool_links(server.state.uses)
         for session in server.sessions.every:
             numbers["sent", revision] += session.sent
             numbers["dropped", ""] += session.lines.dropped
@@ -92,6 +95,7 @@ class RunCounts:
         self.spaced += other.spaced
         self.asked = max(self.asked, other.asked)
         self.hosts |= other.hosts  # each worker that looked has seen the same
+        self.links = self.links or other.links
 
     def as_data(self) -> dict[str, Any]:
         """Return the counts as an xdist worker can send them."""
@@ -107,6 +111,7 @@ class RunCounts:
             "asked": self.asked,
             "spaced": self.spaced,
             "hosts": [(*astuple(use), number) for use, number in self.hosts.items()],
+            "links": [one.as_row() for one in self.links],
         }
 
     @classmethod
@@ -124,6 +129,7 @@ class RunCounts:
             data.get("asked", 0.0),
             data.get("spaced", 0.0),
             Counter({HostUse(*use): number for *use, number in data.get("hosts", ())}),
+            tuple(map(ToolLink.from_row, data.get("links", ()))),
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 from mcp_conformance.protocol.text import named
 from mcp_conformance.state.uses import Use, UseKind
@@ -25,6 +26,15 @@ class ToolLink:
     by: str = ""
     seen: int = 0
     trials: int = 0
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Return the link that `as_row` was made from."""
+        return cls(**{**row, "does": UseKind(row["does"])})
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the members as plain values, which another process can read."""
+        return {**vars(self), "does": str(self.does)}
 
     @property
     def times(self) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from mcp_conformance.expect import require, skip
+from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.state.hand import Lost, Spent
 from mcp_conformance.state.judging import Found, Judging, plays, seen_again
 from mcp_conformance.state.learning import Learned, Learner
@@ -15,9 +16,11 @@ from mcp_conformance.state.links import Thing
 from mcp_conformance.state.noise import Noise
 from mcp_conformance.state.oracles import restart
 from mcp_conformance.state.scene import Stage, Unjudged
+from mcp_conformance.state.uses import uses_of
 from mcp_conformance.state.violation import Violation
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
+from mcp_conformance.target.transcripts import write_transcripts
 from mcp_conformance.verdicts import Finding
 
 MAX_CONFIRMED = 6
@@ -57,6 +60,7 @@ def state_of(server: Server) -> StateRecord:
         skip("no tool that may change something works")
     shop = server.state.workshop(server.state.session())
     learned = Learner(shop, workables).learn()
+    server.state.uses = tuple(uses_of(learned.things, workables))
     judging = Judging(Stage(shop, learned.noise))
     judging.judge_all(plays(learned))
     violations = _confirmed(server, judging.found, learned)
@@ -97,7 +101,7 @@ def _restarted(server: Server, thing: Thing, noise: Noise) -> tuple[Violation, .
 def expect_lasting(server: Server) -> None:
     """Report what a restart loses or brings back; skip the check if nothing lasts."""
     found = require(restarts(server), skip="nothing that tools make is shown by the next process")
-    if findings := [_finding(one) for one in found]:
+    if findings := [finding_of(one) for one in found]:
         raise findings[0].with_others(findings[1:])
 
 
@@ -115,15 +119,22 @@ def _confirmed(server: Server, found: list[Found], learned: Learned) -> Mapping[
         with server.state.fresh() as session:
             again = seen_again(one, Stage(server.state.workshop(session), learned.noise))
         if again is not None:
-            sure[rule] = (*sure.get(rule, ()), again)
+            sure[rule] = (*sure.get(rule, ()), kept(server, rule, again, session.lines))
     return sure
+
+
+def kept(server: Server, rule: str, one: Violation, lines: Sequence[Line]) -> Violation:
+    """Return a violation with the transcript of the process that showed it."""
+    name = f"{server.revision} {rule} {one.tool}"
+    written = write_transcripts(server.sessions, [lines], name=name, about=f"{rule}: {one.got}")
+    return replace(one, transcripts=written.paths)
 
 
 def expect_none_of(server: Server, rule: str) -> None:
     """Report the violations of a rule; skip the check if no scene could be judged by it."""
     record = state_of(server)
     require(record.judged.get(rule), skip=_unjudged(record))
-    found = [_finding(one) for one in record.violations.get(rule, ())]
+    found = [finding_of(one) for one in record.violations.get(rule, ())]
     if found:
         raise found[0].with_others(found[1:])
 
@@ -136,7 +147,9 @@ def _unjudged(record: StateRecord) -> str:
     return f"no such sequence was seen three times of three (things are made by {made})"
 
 
-def _finding(one: Violation) -> Finding:
+def finding_of(one: Violation, rule: str = "") -> Finding:
+    """Return what a check reports of a violation; ``rule`` is the broken one if the check cites several."""
     lines = [line for call in one.calls for line in call.reply.lines]
     inferred = "; ".join(one.inferred)
-    return Finding(one.expected, f"{one.got} ({inferred})", lines, tool=one.tool)
+    got = f"{one.got} ({inferred})"
+    return Finding(one.expected, got, lines, rule, tool=one.tool, transcripts=one.transcripts)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import hypothesis
@@ -16,6 +17,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, multiple, rule, r
 
 from mcp_conformance.state.hand import Hand, Lost, Spent
 from mcp_conformance.state.walk import Act, Broken, Step, Walk
+
+
+class Over(BaseException):
+    """The budget is spent, or the process has ended: Hypothesis lets this pass, and so ends at once."""
 
 
 class Walks:
@@ -34,7 +39,12 @@ class Walks:
         self._known: frozenset[str] = frozenset()
 
     def take(self, seed: int, walks: int, steps: int) -> None:
-        """Take so many walks of so many steps at most, and again for each rule that breaks."""
+        """Take each walk on which an item is worked on once or twice, then random ones while new rules break.
+
+        These are so many walks of so many steps at most.
+        """
+        with suppress(Over):
+            self._take_shortest()
         while not self.is_over:
             self._known = frozenset(self.shortest)
             self._run(seed, walks, steps)
@@ -45,6 +55,16 @@ class Walks:
     def is_over(self) -> bool:
         """Whether no step may be taken any more."""
         return self._is_over or len(self._hand.calls) >= self._last_call
+
+    def _take_shortest(self) -> None:
+        effects = range(len(self.begin().effects))
+        for length in (1, 2):
+            for chosen in product(effects, repeat=length):
+                walk = self.begin()
+                makes = [Step(Act.MAKE), Step(Act.MAKE)]
+                with suppress(Broken):
+                    for step in (*makes, *(Step(Act.DO, 1, effect) for effect in chosen)):
+                        self.step(walk, step)
 
     def _run(self, seed: int, walks: int, steps: int) -> None:
         chosen = hypothesis.settings(
@@ -60,23 +80,25 @@ class Walks:
             verbosity=Verbosity.quiet,
         )
         machine = hypothesis.seed(seed)(machine_of(self))
-        # What broke is in `shortest`; without calls left, a shorter walk does not break again.
-        with suppress(Broken, Flaky, Unsatisfiable):
+        # What broke is in `shortest`.
+        with suppress(Broken, Flaky, Unsatisfiable, Over):
             run_state_machine_as_test(machine, settings=chosen)
 
     def step(self, walk: Walk, step: Step) -> int | None:
         """Take a step of a walk; return the place of the item that it made, if it made one.
 
-        Does nothing once the budget or the process is at its end.  Raises `Broken` for a rule that had not
-        broken before.
+        Raises `Broken` for a rule that had not broken before, and `Over`.
         """
-        if self.is_over or not walk.can(step):
+        if self.is_over:
+            raise Over
+        if not walk.can(step):
             return None
         number = len(walk.items)
         try:
             walk.take(step)
         except (Spent, Lost):
             self._is_over = True
+            raise Over from None
         except Broken as broken:
             self._note(broken, walk.steps)
             if broken.rule not in self._known:
@@ -110,7 +132,7 @@ def machine_of(walks: Walks) -> type[RuleBasedStateMachine]:
         def look(self, item: int) -> None:
             walks.step(self.walk, Step(Act.LOOK, item))
 
-    effects = range(len(walks.begin().thing.effects))
+    effects = range(len(walks.begin().effects))
     doings = {f"do_{place}": rule(item=Walking.made)(_doing(walks, place)) for place in effects}
     return type("Walking", (Walking,), doings)
 

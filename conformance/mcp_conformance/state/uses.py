@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_conformance.state.kinds import may_read
-from mcp_conformance.state.links import Doing, Handle, Source, Thing, Workable
+from mcp_conformance.state.links import Handle, Source, Thing, Workable
 from mcp_conformance.world.members import members_of
 from mcp_conformance.world.worked import Path
 
@@ -19,13 +19,6 @@ class UseKind(StrEnum):
     SHOWS = "shows"
     CHANGES = "changes"
     DELETES = "deletes"
-
-
-DOINGS = {
-    Doing.CHANGES: UseKind.CHANGES,
-    Doing.DELETES: UseKind.DELETES,
-    Doing.TAKES: UseKind.TAKES,
-}
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ def _seen(thing: Thing) -> Iterator[Use]:
     for link in thing.links:
         yield Use(maker, link.tool, UseKind.SHOWS, link.handle, link.member, link.seen, link.trials)
     for one in thing.effects:
-        yield Use(maker, one.tool, DOINGS[one.doing], one.handle, one.member, one.seen, one.trials)
+        yield Use(maker, one.tool, UseKind(one.doing.value), one.handle, one.member, one.seen, one.trials)
 
 
 def _taken(maker: Workable, tool: Workable) -> Iterator[Use]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mcp_conformance.client.tool_call import Call
@@ -18,7 +19,8 @@ class Violation:
     """Something that does not hold of a tool: what was expected and what came.
 
     ``inferred`` are the links that make it one; ``calls`` is the shortest sequence that shows it.  One that
-    is not ``certain`` is only suspected: the scene has no control.
+    is not ``certain`` is only suspected: the scene has no control.  ``transcripts`` are the files with the
+    conversation.
     """
 
     tool: str
@@ -27,6 +29,7 @@ class Violation:
     inferred: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
     certain: bool = True
+    transcripts: tuple[Path, ...] = ()
 
 
 def violation(

@@ -25,6 +25,9 @@ MAX_LOOKS = 2
 """How often one thing is looked at while nothing is done: a third look shows no more."""
 
 
+Calls = Iterable[Call | Look | Made | None]
+
+
 class Act(StrEnum):
     """What a step does: it makes an item, looks at one through its links, or has a tool work on one.
 
@@ -62,10 +65,10 @@ class Item:
 
     ``shown`` is what each link shows: the call that made it, or the one that changed it last.  ``seen`` are
     the links that have shown that.  ``looks`` are the last looks at it since it was changed, or another one
-    was made; ``before`` are those before it was deleted by ``deletion``.  ``doings`` are the calls that have
-    changed others since it was changed.  It was looked at ``times`` times since something was done, and it
-    ``is_done`` with once it was deleted twice.  By the handles that are ``stale`` it is not named any more: a
-    change may have replaced these values.
+    was made; ``before`` are those before it was deleted by ``deletion``.  ``done`` are the calls that have
+    changed it, ``doings`` those that have changed others since.  It was looked at ``times`` times since
+    something was done, and it ``is_done`` with once it was deleted twice.  By the handles that are ``stale``
+    it is not named any more: a change may have replaced these values.
     """
 
     made: Made
@@ -74,6 +77,7 @@ class Item:
     before: dict[Link, Look] = field(default_factory=dict)
     deletion: Effect | None = None
     deleted: Call | None = None
+    done: list[Call] = field(default_factory=list)
     doings: list[Call] = field(default_factory=list)
     times: int = 0
     is_done: bool = False
@@ -87,26 +91,39 @@ class Item:
 
 
 class Walk:
-    """A walk in one process: the ``items`` that it has made of a thing, and the ``steps`` so far."""
+    """A walk in one process: the ``items`` that it has made of a thing, and the ``steps`` so far.
+
+    ``effects`` are those of tools that delete or change it.  It ``is_broken`` once something does not hold:
+    the model is wrong then.
+    """
 
     def __init__(self, shop: Workshop, thing: Thing, noise: Noise):
         self.thing, self.items = thing, list[Item]()
+        self.effects = [one for one in thing.effects if one.doing in (Doing.DELETES, Doing.CHANGES)]
         self.steps: list[Step] = []
+        self.is_broken = False
         self._shop, self._noise = shop, noise
 
     def can(self, step: Step) -> bool:
-        """Return whether a step is possible: its item exists."""
-        return step.act is Act.MAKE or step.item < len(self.items)
+        """Return whether a step is possible: its item exists, and the model still holds."""
+        return not self.is_broken and (step.act is Act.MAKE or step.item < len(self.items))
 
     def take(self, step: Step) -> None:
         """Take a step.  Raises `Broken`, and `hand.Spent` and `hand.Lost` as the hand does."""
         self.steps.append(step)
+        try:
+            self._take(step)
+        except Broken:
+            self.is_broken = True
+            raise
+
+    def _take(self, step: Step) -> None:
         if step.act is Act.MAKE:
             self._make()
         elif step.act is Act.LOOK:
             self._look_at(self.items[step.item])
         else:
-            self._do(self.thing.effects[step.effect], self.items[step.item])
+            self._do(self.effects[step.effect], self.items[step.item])
             for item in self.items[max(0, step.item - 1) : step.item + 2]:
                 self._look_at(item)
 
@@ -171,28 +188,35 @@ class Walk:
         rule = "state.read-after-change" if is_changed else "state.read-after-create"
         got = f"{quoted(link.tool)} does not show what {quoted(made.maker.name)} was given"
         expected = "the changed thing" if is_changed else "what was made"
-        return _broken(rule, (link, expected, got), (link,), (item.made, made, look))
+        return _broken(rule, (link, expected, got), (link,), (item.made, *item.done, look))
 
     def _problem_of_change(self, link: Link, item: Item, look: Look) -> Broken | None:
         """Return that a thing looks otherwise, though nothing was done to it."""
         before = item.looks.get(link)
-        if before is None or link.is_list:
+        if before is None or link.is_list or self._shows_others(item, before, look):
             return None
         changed = meaningful(self._noise.differences(link.tool, before.structure, look.structure))
         return _otherwise(link, item, before, look, str(changed[0])) if changed else None
+
+    def _shows_others(self, item: Item, *looks: Look) -> bool:
+        """Return whether one of the looks shows others too: it changes with them."""
+        others = [one for one in self.items if one is not item]
+        made = {each for one in others for each in (one.made, *one.shown.values())}
+        return any(look.forms(one) for look in looks for one in made)
 
     def _problem_of_gone(self, link: Link, item: Item, look: Look) -> Broken | None:
         """Return that a deleted thing is shown as it was."""
         effect, before = item.deletion, item.before.get(link)
         assert effect is not None
-        if not is_deletion(effect) or not look.shows(link, item.made):
+        made = item.shown.get(link)
+        if not is_deletion(effect) or made is None or not _shows(link, item, made, look):
             return None
         if link.is_list:
             if not is_list_of(link) or not (link in effect.links or self._is_gone_elsewhere(effect, item)):
                 return None
             got = f"{quoted(link.tool)} lists it, after {quoted(effect.tool)} succeeded"
             expected = "a list without what was deleted"
-            calls = (item.made, item.deleted, look)
+            calls: Calls = (item.made, *item.done, look)
             return _broken("state.list-after-delete", (link, expected, got), (link, effect), calls)
         if before is None or list(differences(before.structure, look.structure)):
             return None
@@ -200,12 +224,13 @@ class Walk:
             return None
         got = f"{quoted(link.tool)} shows it as before, after {quoted(effect.tool)} succeeded"
         expected = "an error, or an answer that says that it is gone"
-        shown = (item.made, before, item.deleted, look)
+        shown: Calls = (item.made, before, *item.done, look)
         return _broken("state.use-after-delete", (link, expected, got), (link, effect), shown)
 
     def _is_gone_elsewhere(self, effect: Effect, item: Item) -> bool:
         """Return whether the links by which a deletion is known do not show a thing."""
-        return not any(self._shop.read(one, item.made).shows(one, item.made) for one in effect.links)
+        looks = ((one, self._shop.read(one, item.made)) for one in effect.links)
+        return not any(_shows(one, item, item.shown.get(one, item.made), look) for one, look in looks)
 
     # Doing
 
@@ -222,6 +247,7 @@ class Walk:
         if done is None:
             item.shown, item.looks = {}, {}
             return
+        item.done.append(done.call)
         for one in self.items:
             if one is not item:
                 one.doings.append(done.call)
@@ -229,7 +255,7 @@ class Walk:
             item.deletion, item.deleted, item.before = effect, done.call, item.looks
         else:
             item.shown = dict.fromkeys(effect.links, done) if done.tokens else {}
-            names = {*(one.handle for one in self.thing.links), *(one.handle for one in self.thing.effects)}
+            names = {*(one.handle for one in self.thing.links), *(one.handle for one in self.effects)}
             item.stale |= {one for one in names if one and one.source is Source.SENT and one != effect.handle}
         item.looks, item.doings, item.seen = {}, [], set()
 
@@ -254,7 +280,7 @@ def _broken(
     rule: str,
     said: tuple[Link, str, str],
     inferred: tuple[Link | Effect, ...],
-    calls: Iterable[Call | Look | Made | None],
+    calls: Calls,
 ) -> Broken:
     """Return that a rule is broken: through which link that shows, what was expected, and what came."""
     link, expected, got = said
@@ -267,4 +293,6 @@ def _otherwise(link: Link, item: Item, before: Look | None, look: Look, how: str
     rule = "state.reading-changes-nothing" if is_untouched else "state.neighbours"
     what = "only reads came in between" if is_untouched else "only others of its kind were changed"
     got = f"{quoted(link.tool)} shows something else, though {what}: {how}"
-    return _broken(rule, (link, "the same", got), (link,), (item.made, before, *item.doings, look))
+    return _broken(
+        rule, (link, "the same", got), (link,), (item.made, *item.done, before, *item.doings, look)
+    )

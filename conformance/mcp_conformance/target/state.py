@@ -14,6 +14,7 @@ from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.state.hand import Hand
 from mcp_conformance.state.links import Workable
 from mcp_conformance.state.tokens import Tokens
+from mcp_conformance.state.uses import Use
 from mcp_conformance.state.workshop import Workshop
 from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.scenario import Records
@@ -31,11 +32,12 @@ PAUSE_SECONDS = 0.5
 class State:
     """The sequences of calls in one revision, in sessions of their own.
 
-    ``records`` are those of the scenario.
+    ``records`` are those of the scenario; ``uses`` says what tools do with what others make, once learned.
     """
 
     def __init__(self, sessions: Sessions, world: World):
         self.records: Records = {}
+        self.uses: tuple[Use, ...] = ()
         self._sessions, self._world = sessions, world
         self.trail = sessions.trail
         self._tokens = Tokens(world.ownership.text, secrets.randbits(64))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcp_conformance_fixtures.state.faults import DISK_ONLY, FAULTS, HTTP_ONLY, KINDS
+from mcp_conformance_fixtures.state.faults import DISK_ONLY, FAULTS, HTTP_ONLY, RULES
 from mcp_conformance_fixtures.state.http import HttpState
 from mcp_conformance_fixtures.state.odd import ODD
 from mcp_conformance_fixtures.state.tools import TOOLS
@@ -116,8 +116,12 @@ def use_after_delete(caller):
     note = caller.note(folder)
     caller.call("write_file", name="a", text="words")
     caller.titles(folder)
-    caller.call("delete_note", id=note)
+    other = caller.note(folder)
+    caller.call("update_note", id=other, text="new")
+    for id in (note, other):
+        caller.call("delete_note", id=id)
     caller.call("delete_file", name="a")
+    yield caller.call("get_note", id=other)
     yield caller.call("get_note", id=note)
     yield caller.call("read_file", name="a")
     yield caller.titles(folder)
@@ -158,6 +162,7 @@ def change(caller):
     yield caller.call("move_note", id=notes[1], folder="missing")
     yield caller.titles(folder)
     yield caller.call("update_note", id=notes[2], text="new")
+    yield caller.call("update_note", id=notes[2], text="newer")
     yield [caller.call("get_note", id=note) for note in notes]
 
 
@@ -256,4 +261,4 @@ def test_sessions_over_http_have_stores_of_their_own(name):
 def test_there_are_enough_of_each():
     assert len(FAULTS) >= 20
     assert len(ODD) >= 5
-    assert KINDS.keys() == FAULTS.keys()
+    assert RULES.keys() == FAULTS.keys()

@@ -16,7 +16,6 @@ from mcp_conformance.report.shape import misfit
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.report.tool_links import ToolLink
 from mcp_conformance.requirements.catalogue import families
-from mcp_conformance.state.uses import UseKind
 
 FORMAT = 1
 SCHEMA = Path(__file__).parents[1] / "report-1.schema.json"
@@ -69,7 +68,7 @@ def _head(report: Report) -> dict[str, Any]:
         "outdated": report.outdated,
         "exercise": exercise_members(report),
         **host_members(report),
-        **({"links": [vars(one) for one in report.links]} if report.links else {}),
+        **({"links": [one.as_row() for one in report.links]} if report.links else {}),
         "deviations": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.deviations.items()],
         "matrix": report.matrix,
         "rules": _rules(report.results),
@@ -183,7 +182,7 @@ def _report(data: Mapping[str, Any]) -> Report:
         lacking=exercise.get("lacking", ""),
         is_partial=exercise.get("partial", False),
         hosts=tuple(AskedHost(**one) for one in data.get("hosts", ())),
-        links=tuple(ToolLink(**one | {"does": UseKind(one["does"])}) for one in data.get("links", ())),
+        links=tuple(map(ToolLink.from_row, data.get("links", ()))),
     )
 
 
