@@ -9,7 +9,9 @@ import pytest
 import mcp_conformance
 from mcp_conformance.outcome import COUNTED, FAILING, FINDINGS, Listed, Outcome, Weight, listed_by
 from mcp_conformance.report.formats.sarif import level
+from mcp_conformance.report.text import sdk_note
 from support.made_up_outcome import texts_of_a_new_outcome
+from support.sample_report import result
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,3 +75,9 @@ def test_a_new_outcome_is_a_row_of_the_table():
     assert "? shaky, `it was answered" in texts["servers.md"]
     assert "0 s, 3 shaky: starting the server" in texts["status line"]
     assert '<span class="tag shaky">1</span>' in texts["survey"]
+
+
+@pytest.mark.parametrize(("outcome", "said"), [(Outcome.WARNED, "it counts, as it"), (Outcome.INFO, "it")])
+def test_only_what_counts_is_said_to_count(outcome, said):
+    found = result("ping.responds", outcome, deviation="Go SDK", harm="loses an answer")
+    assert sdk_note(found) == f"every server built on the Go SDK does this; {said} loses an answer"

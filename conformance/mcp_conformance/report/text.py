@@ -59,7 +59,8 @@ def sdk_note(result: Result) -> str:
     """Return the sentence about the SDK that breaks this rule; empty if there is none."""
     if not result.deviation:
         return ""
-    counts = f"; it counts, as it {result.harm}" if result.harm else ""
+    why = "it counts, as it" if result.outcome.counts else "it"  # a note counts for nothing
+    counts = f"; {why} {result.harm}" if result.harm else ""
     way_out = f" ({result.way_out})" if result.way_out else ""
     return f"every server built on the {result.deviation} does this{counts}{way_out}"
 
