@@ -15,7 +15,7 @@ KIND_SECONDS = 10.0
 """The time for the sicknesses of one kind over all tools, if the run is not thorough.
 
 A server of 22 tools that asks three times took five minutes for 503 alone, and with twice this time more than
-three times as long for all sicknesses as for all other checks.
+three minutes for all sicknesses.
 """
 NO_API = "no tool that may be called asks another host"
 ANALYTICS = (
