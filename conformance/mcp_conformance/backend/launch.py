@@ -4,6 +4,7 @@ Its arguments are a `Place` in JSON and the server's command; with ``--try`` alo
 reports what fails.  It runs without the packages of the user.
 """
 
+# ruff: noqa: E402  (on another system mypy reads no further than the assertion)
 from __future__ import annotations
 
 import json
@@ -12,13 +13,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+assert sys.platform == "linux"
+
 from mcp_conformance.backend.dialer import stay_behind
 from mcp_conformance.backend.place import MAX_WAITING, NO_CHANNEL, Place
 from mcp_conformance.sandbox import limits, mounts, namespaces, network
 from mcp_conformance.sandbox.other_user import NOT_STARTED, become_program
 from mcp_conformance.sandbox.policy import TRY
-
-assert sys.platform == "linux"
 
 NAMES_PORT, HTTP_PORT, HTTPS_PORT = 53, 80, 443
 

@@ -5,6 +5,7 @@ and with ``--shown`` and a policy the files are besides another user's, for the 
 makes.  With ``--try`` and a folder that may be written it reports what works here.
 """
 
+# ruff: noqa: E402  (on another system mypy reads no further than the assertion)
 from __future__ import annotations
 
 import json
@@ -14,14 +15,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NoReturn
 
+assert sys.platform == "linux"
+
 from mcp_conformance.sandbox import landlock, limits, namespaces, network, system_calls
 from mcp_conformance.sandbox.kernel import unshare
 from mcp_conformance.sandbox.other_user import NOT_STARTED, become_program
 from mcp_conformance.sandbox.policy import LIMITS, OTHER_USER, SHOWN, TRY, Policy
 from mcp_conformance.sandbox.processes import run_inside
 from mcp_conformance.sandbox.view import View
-
-assert sys.platform == "linux"
 
 INSIDE = namespaces.MOUNTS | namespaces.PROCESSES | namespaces.IPC
 

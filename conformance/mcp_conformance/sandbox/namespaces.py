@@ -4,6 +4,7 @@ They need no privileges, but some systems refuse them: then `enter` raises `OSEr
 cannot enter one, so `launch` does it in a process of its own, which then becomes the server.
 """
 
+# ruff: noqa: E402  (on another system mypy reads no further than the assertion)
 from __future__ import annotations
 
 import errno
@@ -14,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+assert sys.platform == "linux"
+
 from mcp_conformance.sandbox.kernel import PR_SET_DUMPABLE, prctl, unshare
 from mcp_conformance.sandbox.other_user import become_user
-
-assert sys.platform == "linux"
 
 MOUNTS, IPC, USER, PROCESSES, NETWORK = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
 """The kinds of namespaces.  That of ``PROCESSES`` is for the children of the process that enters it."""
