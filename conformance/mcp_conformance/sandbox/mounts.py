@@ -12,7 +12,6 @@ OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442
 """The numbers of the system calls, on every machine."""
 CLONE_TREE, RECURSIVE, EMPTY_PATH = 1, 0x8000, 0x1000
 FROM_EMPTY_PATH = 4
-CLOSED_AT_EXEC = os.O_CLOEXEC if sys.platform != "win32" else 0
 HERE = -100
 """The directory that relative paths start from, where an open directory could stand."""
 READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTION = 1, 2, 4, 8
@@ -49,7 +48,10 @@ def tree(source: str, attributes: int, users: int = -1) -> int:
     ``users`` is the number of an open namespace of users, by which others own the files in it; -1 for none.
     Raises `OSError`.
     """
-    copy = syscall(OPEN_TREE, HERE, os.fsencode(source), CLONE_TREE | RECURSIVE | CLOSED_AT_EXEC)
+    flags = CLONE_TREE | RECURSIVE
+    if sys.platform != "win32":
+        flags |= os.O_CLOEXEC
+    copy = syscall(OPEN_TREE, HERE, os.fsencode(source), flags)
     try:
         _set(copy, "", EMPTY_PATH | RECURSIVE, attributes, users)
     except OSError:
