@@ -11,7 +11,7 @@ import pytest
 from mcp_conformance.options.choosing import choose
 from mcp_conformance.options.given import BadOption, Chosen, Given
 from mcp_conformance.options.option import Kind, Option
-from mcp_conformance.options.table import BY_NAME, OPTIONS
+from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.plugin.node_ids import CHOSEN
 from mcp_conformance.project.files import CONFIGURATION_PLACES
 from mcp_conformance.protocol.text import harmless
@@ -111,8 +111,6 @@ def chosen_for_suites(config: pytest.Config) -> Chosen | None:
     by_ini = config.getini("conformance") and not names_paths
     names_checks = bool(config.stash[CHOSEN])
     if not (config.getoption("conformance") or by_ini or names_checks):
-        if config.getoption(_dest(BY_NAME["select"])):
-            raise pytest.UsageError(f"{PREFIX}select chooses among the suites, which --conformance adds")
         return None
     chosen = chosen_by(config)
     if chosen is None:

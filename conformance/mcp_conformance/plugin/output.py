@@ -36,7 +36,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     state.report = report
     if report.lacking and session.exitstatus in GREEN:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    if report.status == "untested" and session.exitstatus == pytest.ExitCode.OK:
+    if report.not_run and report.status == "untested" and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # none fitted into --within
     state.written = [*_write_files(session, report), *_write_for_github(session, report)]
 
@@ -77,6 +77,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             for text, style in row:
                 terminalreporter.write(text, **dict.fromkeys(style.split(), True))
             terminalreporter.write_line("")
+    if report is None and config.getoption("conformance_select"):
+        terminalreporter.write_line("--conformance-select: no suites ran, which --conformance adds")
     for line in run_state(config).written if form != "json" else ():
         terminalreporter.write_line(line)
     if config.get_verbosity() < 1:

@@ -30,6 +30,8 @@ VERDICTS = {
 """The colours of verdicts that are not red."""
 MAX_DEFECTS = 5
 """How many defects follow the verdict without ``-v``."""
+FEW_REASONS = 5
+"""Not measured: how many reasons why nothing applies stand in a report without any check."""
 MAX_CASES, FEW_CASES = 12, 3
 """How many cases of one rule are listed, with and without ``-v``."""
 MAX_TEXT = 20_000
@@ -319,7 +321,8 @@ def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
     counts = report.not_applicable
     if counts and not report.never_opened:
         listed = "; ".join(f"{reason}: {number}" for reason, number in counts.items())
-        why = listed if verbose else "-v lists why"
+        is_short = not report.results and len(counts) <= FEW_REASONS
+        why = listed if verbose or is_short else "-v lists why"
         yield f"{plural(sum(counts.values()), 'check')} did not apply ({why})"
 
 
