@@ -177,7 +177,8 @@ def test_a_right_server_over_http_is_not_accused(name, revision):
     assert found.passed
 
 
-@pytest.mark.parametrize("words", [(), pytest.param(("{port}",), marks=nightly)])
+@nightly  # in a push the same checks run on records (test_backend_checks)
+@pytest.mark.parametrize("words", [(), ("{port}",)])
 def test_a_right_server_is_not_accused_while_its_api_is_sick(words):
     found = run_with_sick_api(*words)
     if found is None:

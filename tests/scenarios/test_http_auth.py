@@ -107,7 +107,7 @@ def test_a_credential_that_is_rejected_is_an_error_of_the_user(capfd):
 
 def test_a_credential_that_expires_blocks_one_check(capfd):
     families = "lifecycle,ping,tools,prompts,resources,errors,http.post"
-    options = ("--fuzz", "none", "--revision", "2025-11-25", "--select", families)
+    options = ("--fuzz", "none", "--revision", "2025-11-25", "--select", families, "--timeout", "5")
     token = [("Authorization", f"Bearer {Protected.token}")]
     status, report = run(Expiring(100), capfd, *options, headers=token)
     (blocked,) = (
