@@ -250,14 +250,15 @@ class Inbox:
     def _strays(self, request: Line) -> tuple[Any, ...]:
         """Return the ids of answers that belong to no request, or to one answered before.
 
-        Those that came before this request belong to earlier lines, unless it was the first one.
+        One without an id that came before this request belongs to an earlier line, unless it was the first.
         """
         open_requests = (self._requested | self._abandoned) - self._taken
         since = request.at if len(self._requested) > 1 else 0.0
-        later = (line for line in self._lines if not line.sent and line.at >= since)
-        ids = [part.get("id") for line in later for part in line.parts() if is_response(part)]
-        strays = self._answers.keys() - open_requests
-        return tuple({key: id for id in ids if (key := id_key(id)) in strays}.values())
+        return tuple(
+            message.get("id")
+            for key, (line, message) in self._answers.items()
+            if key not in open_requests and (message.get("id") is not None or line.at >= since)
+        )
 
     # Reading
 
