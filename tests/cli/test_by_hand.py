@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from mcp_conformance.cli.by_hand import Opened
 from mcp_conformance.cli.main import main
+from mcp_conformance.target.settings import Settings
 from support.running import REFERENCE
 
 RESULT = {"content": [{"type": "text", "text": "one\x1b[31m"}]}
@@ -115,3 +117,11 @@ def test_a_mistake_is_one_line(by_hand, words, said):
     assert status == 4
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_a_cut_leaves_no_part_of_a_credential(capsys):
+    secret = "kJ8vQ2mZx9Lr4TbW7nYp3sDf"
+    server = Opened(Settings(("server",), env={"TOKEN": secret}), None, None, None, 0)
+    server.say(f"{'a' * 290}{secret}{'b' * 600}")
+    said = capsys.readouterr().err
+    assert not any(secret[place : place + 6] in said for place in range(len(secret) - 5))

@@ -19,7 +19,7 @@ from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
 from mcp_conformance.options.probing import probed
 from mcp_conformance.options.readers import NO_FILE
 from mcp_conformance.options.run_options import read_options
-from mcp_conformance.protocol.jsonrpc import ABSENT, Line
+from mcp_conformance.protocol.jsonrpc import ABSENT
 from mcp_conformance.protocol.text import did_you_mean, first_names, harmless, named, shorten
 from mcp_conformance.protocol.wire_schema import SERVER, conversation_errors
 from mcp_conformance.report.exit_status import FAILED, PASSED
@@ -51,9 +51,9 @@ class Opened:
         """Print a part of the answer to stdout."""
         print(harmless(self.settings.redaction.text(text)))  # noqa: T201
 
-    def say(self, text: str) -> None:
-        """Print what is no part of the answer to stderr: a pipe gets the answer alone."""
-        print(harmless(self.settings.redaction.text(text)), file=sys.stderr)  # noqa: T201
+    def say(self, text: str, most: int = MAX_ERROR) -> None:
+        """Print what is no part of the answer to stderr, without credentials, and at most so much of it."""
+        print(shorten(self.settings.redaction.text(text), most), file=sys.stderr)  # noqa: T201
 
     def end(self, reply: Reply, broken: Sequence[str] = ()) -> int:
         """Print an answer, the rules that it breaks, and how long it took; return the exit status."""
@@ -63,18 +63,18 @@ class Opened:
         failed = reply.result is ABSENT or reply.is_tool_error
         what = "isError" if reply.is_tool_error else "answered" if not failed else str(reply)
         status = self.judge(broken)
-        self.say(f"{shorten(what, MAX_ERROR)} in {reply.seconds:.3f} s")
+        self.say(f"{what} in {reply.seconds:.3f} s")
         return FAILED if failed else status
 
     def judge(self, broken: Sequence[str] = ()) -> int:
         """Print what the conversation breaks, with ``--verbose`` also its lines; return the exit status."""
         if self.options.verbose:
             for line in self.session.lines[self.before :]:
-                self.say(_on_the_wire(line))
+                self.say(f"{'>' if line.sent else '<'} {line.text}", MAX_LINE)
         errors = conversation_errors(self.session.lines, self.session.revision, SERVER)
         broken = [*broken, *(f"{error.rule}: {error}" for _, error in errors)]
         for text in broken:
-            self.say(f"broken rule: {shorten(text, MAX_ERROR)}")
+            self.say(f"broken rule: {text}")
         return FAILED if broken else PASSED
 
 
@@ -87,7 +87,7 @@ def call(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
         revision = server.session.revision
         arguments = _known(server, tool) if given is None else given
         for error in _errors(arguments, tool.input_schema, revision):
-            server.say(f"these arguments break the inputSchema: {shorten(error, MAX_ERROR)}")
+            server.say(f"these arguments break the inputSchema: {error}")
         reply = call_in(server.session, tool, arguments).reply
         return server.end(reply, _broken_promises(tool, reply, revision))
 
@@ -210,7 +210,7 @@ def _known(server: Opened, tool: Tool) -> dict[str, Any]:
     except NoExample as error:
         raise UsageError(f"call: no arguments can be made up for {named(tool.name)}: {error}") from error
     origins = ", ".join(arguments.origins(tool, found)) or "made up"
-    server.say(f"{named(tool.name)} {shorten(json.dumps(found), MAX_LINE)} ({origins})")
+    server.say(f"{named(tool.name)} {json.dumps(found)} ({origins})", MAX_LINE)
     return found
 
 
@@ -255,10 +255,6 @@ def _summary(tool: Tool) -> str:
     first = described.strip().partition("\n")[0] if isinstance(described, str) else ""
     names = (name if name in required else f"{name}?" for name in schema.get("properties") or ())
     return named(f"{tool.name}({', '.join(names)})  {first}".rstrip(), MAX_ERROR)
-
-
-def _on_the_wire(line: Line) -> str:
-    return f"{'>' if line.sent else '<'} {shorten(line.text, MAX_LINE)}"
 
 
 def _pretty(value: Any) -> str:
