@@ -235,7 +235,7 @@ SEQUENCES = (
 )
 
 
-@pytest.mark.parametrize("name", FAULTS.keys() - HTTP_ONLY - DISK_ONLY)
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - HTTP_ONLY - DISK_ONLY))
 def test_a_fault_shows_in_a_sequence(name):
     shown = [one for one in SEQUENCES if [*one(Caller())] != [*one(Caller(name))]]
     assert shown, f"no sequence shows {name}"
