@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcp_conformance.testing import (
+        AsyncMcpServer,
+        AsyncMcpTool,
         McpError,
         McpResult,
         McpServer,
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AsyncMcpServer",
+    "AsyncMcpTool",
     "McpError",
     "McpResult",
     "McpServer",

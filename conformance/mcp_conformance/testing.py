@@ -11,27 +11,32 @@ A tool that such a test names may be called; `--call` is not needed.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial, wraps
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 import hypothesis
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, multiple, rule
 
+from mcp_conformance.client.listing import fetch_list
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import NO_PARAMS, Session
 from mcp_conformance.client.tool_call import Call, Tool, call_in
 from mcp_conformance.generation import NoExample, example, invalid_strategy, valid, with_known
-from mcp_conformance.protocol.jsonrpc import Line, encode
+from mcp_conformance.protocol.jsonrpc import Kind, Line, encode, kind
+from mcp_conformance.protocol.revisions import LOG_LEVEL
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.state.exploring import uses_in
 from mcp_conformance.state.links import Made, Maker, Workable
@@ -44,6 +49,7 @@ from mcp_conformance.world.ours import Ours
 from mcp_conformance.world.worked import Path
 from mcp_conformance.world.world import World
 
+T = TypeVar("T")
 MAX_LINE_LENGTH = 600
 MAX_STDERR_LENGTH = 1000
 MAX_EXCHANGES_SHOWN = 3
@@ -66,9 +72,13 @@ class McpError:
 
 @dataclass(frozen=True, repr=False)
 class McpResult:
-    """The answer to a request: a result, or a JSON-RPC `error`."""
+    """The answer to a request: a result, or a JSON-RPC `error`.
+
+    ``notifications`` are the messages that the server sent meanwhile and that ask for no answer.
+    """
 
     reply: Reply
+    notifications: Sequence[Mapping[str, Any]] = ()
 
     @property
     def error(self) -> McpError | None:
@@ -111,10 +121,35 @@ class McpResult:
 
     @property
     def text(self) -> str:
-        """The texts of the content, a line each.  Raises `AssertionError` if there is no content."""
+        """The texts of a tool's content, a resource's contents or a prompt's messages, a line each.
+
+        Raises `AssertionError` if there is none of these.
+        """
         __tracebackhide__ = True
-        blocks = [block for block in self.content if isinstance(block, dict)]
-        return "\n".join(str(block["text"]) for block in blocks if "text" in block)
+        found = self.json if isinstance(self.json, dict) else {}
+        if "messages" in found:
+            blocks = [one.get("content") for one in found["messages"] if isinstance(one, dict)]
+        else:
+            blocks = found.get("contents") or self.content
+        return "\n".join(str(one["text"]) for one in blocks if isinstance(one, dict) and "text" in one)
+
+    @property
+    def progress(self) -> list[Any]:
+        """The params of each progress notification: the request asks for them with ``progress=True``."""
+        params = (self.reply.request.message or {}).get("params")
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        found = self._sent("notifications/progress")
+        return [one for one in found if token is not None and one.get("progressToken") == token]
+
+    @property
+    def logs(self) -> list[Any]:
+        """The params of each log message that the server sent meanwhile (`McpServer.log_level`)."""
+        return self._sent("notifications/message")
+
+    def _sent(self, method: str) -> list[Any]:
+        found = (one.get("params") for one in self.notifications if one.get("method") == method)
+        return [one for one in found if isinstance(one, dict)]
 
     def _member(self, name: str) -> Any:
         __tracebackhide__ = True
@@ -130,11 +165,13 @@ class McpResult:
 class McpTool:
     """A listed tool, which is called like a function.
 
-    ``definition`` is its object in ``tools/list``.
+    ``definition`` is its object in ``tools/list``.  A test that calls a tool which is not ``released`` is
+    skipped.
     """
 
     server: McpServer
     definition: Mapping[str, Any]
+    released: bool = True
 
     @property
     def name(self) -> str:
@@ -154,10 +191,17 @@ class McpTool:
     def __call__(self, /, **arguments: Any) -> McpResult:
         """Call the tool.  Raises `NoAnswer`."""
         __tracebackhide__ = True
+        if not self.released:
+            pytest.skip(not_released(self.name))
         return self.server.call(self.name, arguments)
 
     def __repr__(self) -> str:
         return f"<tool {self.name}>"
+
+
+def not_released(name: str) -> str:
+    """Return why a test for each tool does not call this one."""
+    return f"the tool may write, and nothing releases it (--conformance-call {name})"
 
 
 @dataclass
@@ -183,6 +227,7 @@ class McpServer:
         newest = max(subject.live or subject.surfaces[:1], key=lambda surface: surface.revision)
         self._surface = newest
         self._session = subject.take_session(newest.revision)
+        self._log_level, self._tokens = "", 0
         self._explored: set[str] = set()
         self._uses: dict[tuple[str, ...], tuple[Use, ...]] = {}
 
@@ -276,11 +321,70 @@ class McpServer:
         return self._uses[names]
 
     def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        progress: bool = False,
     ) -> McpResult:
-        """Call a tool, listed or not, with any arguments.  Raises `NoAnswer`."""
+        """Call a tool, listed or not, with any arguments.  Raises `NoAnswer`.
+
+        With ``progress`` the tool is asked to report it (`McpResult.progress`).
+        """
         __tracebackhide__ = True
-        return self.request("tools/call", {"name": name, "arguments": arguments or {}}, timeout=timeout)
+        params: dict[str, Any] = {"name": name, "arguments": arguments or {}}
+        if progress:
+            self._tokens += 1
+            params["_meta"] = {"progressToken": f"test-{self._tokens}"}
+        return self.request("tools/call", params, timeout=timeout)
+
+    @property
+    def resources(self) -> list[dict[str, Any]]:
+        """The resources that the server lists now.  Raises `AssertionError` if the list cannot be fetched."""
+        __tracebackhide__ = True
+        return self._list("resources/list", "resources")
+
+    @property
+    def resource_templates(self) -> list[dict[str, Any]]:
+        """The templates of resources, likewise."""
+        __tracebackhide__ = True
+        return self._list("resources/templates/list", "resourceTemplates")
+
+    @property
+    def prompts(self) -> list[dict[str, Any]]:
+        """The prompts that the server lists now, likewise."""
+        __tracebackhide__ = True
+        return self._list("prompts/list", "prompts")
+
+    def _list(self, method: str, member: str) -> list[dict[str, Any]]:
+        __tracebackhide__ = True
+        listing = fetch_list(self._running(), method, member)
+        if listing.failure:
+            raise AssertionError(f"{method}: {listing.failure}")
+        return [one.json for one in listing.items]
+
+    def read(self, uri: str, *, timeout: float | None = None) -> McpResult:
+        """Read a resource.  Raises `NoAnswer`."""
+        __tracebackhide__ = True
+        return self.request("resources/read", {"uri": uri}, timeout=timeout)
+
+    def prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
+    ) -> McpResult:
+        """Fetch a prompt.  Raises `NoAnswer`."""
+        __tracebackhide__ = True
+        return self.request("prompts/get", {"name": name, "arguments": arguments or {}}, timeout=timeout)
+
+    def log_level(self, level: str) -> None:
+        """Ask for log messages of this level and above, from now on: `McpResult.logs` has them.
+
+        Raises `NoAnswer`, and `AssertionError` if the server refuses.
+        """
+        __tracebackhide__ = True
+        self._log_level = level
+        if not self._running().is_modern:
+            _ = self.request("logging/setLevel", {"level": level}).json
 
     def request(self, method: str, params: Any = NO_PARAMS, *, timeout: float | None = None) -> McpResult:
         """Send any request.  Raises `NoAnswer`; the next request then restarts the server.
@@ -296,7 +400,8 @@ class McpServer:
         self.log.sent.add(request)
         start = self.settings.clock.monotonic()
         session = self._running()
-        reply = session.request(method, params, timeout=timeout)
+        before = len(session.lines)
+        reply = session.request(method, self._with_log_level(session, params), timeout=timeout)
         if reply.fault is not None:
             self.restart()
             self.log.seconds_lost += self.settings.clock.monotonic() - start
@@ -305,7 +410,15 @@ class McpServer:
         self._answered += 1
         self._last = reply.lines
         self._show(reply.lines)
-        return McpResult(reply)
+        came = [one for line in session.lines[before:] if not line.sent for one in line.parts()]
+        return McpResult(reply, [one for one in came if kind(one) is Kind.NOTIFICATION])
+
+    def _with_log_level(self, session: Session, params: Any) -> Any:
+        """Return the params with the level of log messages, which each request of a modern revision has."""
+        if not (self._log_level and session.is_modern):
+            return params
+        given = {} if params is NO_PARAMS else params
+        return {**given, "_meta": {**given.get("_meta", {}), LOG_LEVEL: self._log_level}}
 
     def _running(self) -> Session:
         __tracebackhide__ = True
@@ -317,6 +430,8 @@ class McpServer:
                 reason, stderr = f"the server no longer starts: {opening}", session.process.stderr
                 raise NoAnswer(_failure_text(reason, opening.lines, stderr))
             self._session, self._answered, self._last = session, 0, ()
+            if self._log_level and not session.is_modern:
+                session.request("logging/setLevel", {"level": self._log_level})
         return self._session
 
     def _show(self, lines: Sequence[Line]) -> None:
@@ -333,6 +448,74 @@ class McpServer:
         self._session = None
 
     close = restart
+
+
+# Async tests -------------------------------------------------------------------------------------
+
+
+async def _in_thread(job: Callable[[], T]) -> T:
+    """Run a function in a thread, in an event loop of asyncio or of what anyio supports."""
+    anyio = sys.modules.get("anyio")
+    found: T = await (anyio.to_thread.run_sync(job) if anyio is not None else asyncio.to_thread(job))
+    return found
+
+
+class AsyncMcpServer:
+    """The server under test for async tests: the methods of `McpServer`, awaited; calls follow one another.
+
+    ``server`` is the same server for tests that are not async.
+    """
+
+    def __init__(self, server: McpServer):
+        self.server = server
+        self._turn = threading.Lock()
+
+    async def do(self, method: Callable[..., T], *values: Any, **named: Any) -> T:
+        """Run a function that talks to the server, such as a method of ``server``, in a thread."""
+
+        def in_turn() -> T:
+            with self._turn:
+                return method(*values, **named)
+
+        return await _in_thread(in_turn)
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> McpResult:
+        """Call a tool, as `McpServer.call` does."""
+        return await self.do(self.server.call, name, arguments, **options)
+
+    async def read(self, uri: str, **options: Any) -> McpResult:
+        """Read a resource."""
+        return await self.do(self.server.read, uri, **options)
+
+    async def prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, **options: Any
+    ) -> McpResult:
+        """Fetch a prompt."""
+        return await self.do(self.server.prompt, name, arguments, **options)
+
+    async def request(self, method: str, params: Any = NO_PARAMS, **options: Any) -> McpResult:
+        """Send any request."""
+        return await self.do(self.server.request, method, params, **options)
+
+    async def restart(self) -> None:
+        """End the process; the next request starts a new one."""
+        await self.do(self.server.restart)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class AsyncMcpTool:
+    """A listed tool for an async test, which awaits its calls; ``tool`` is the same for other tests."""
+
+    tool: McpTool
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.tool.name
+
+    async def __call__(self, /, **arguments: Any) -> McpResult:
+        """Call the tool.  Raises `NoAnswer`."""
+        return await _in_thread(partial(self.tool, **arguments))
 
 
 # Strategies --------------------------------------------------------------------------------------
@@ -389,10 +572,11 @@ def for_each_tool(test: Test, /) -> Test: ...
 @overload
 def for_each_tool(**strategies: st.SearchStrategy[Any]) -> Callable[[Test], Test]: ...
 def for_each_tool(test: Test | None = None, /, **strategies: st.SearchStrategy[Any]) -> Any:
-    """Run a test once for each tool that may be called (``--call``), which it gets as ``tool``.
+    """Run a test once for each tool that the server lists, which it gets as ``tool``.
 
     If it has a parameter ``arguments`` too, it runs with many valid ones of each, as with
-    `for_valid_arguments`.  A tool for which none can be made fails it.
+    `for_valid_arguments`.  A tool for which none can be made fails it.  The test is skipped for a tool that
+    may not be called (``--call``), unless it calls none; the mark ``skip_tools`` names others to skip.
     """
     if test is None:
         return partial(for_each_tool, **strategies)
@@ -411,8 +595,8 @@ EACH_TOOL = "each_tool"
 
 def _parameters(test: Test, needed: str) -> Mapping[str, inspect.Parameter]:
     found = inspect.signature(test).parameters
-    if needed not in found or inspect.iscoroutinefunction(test):
-        raise TypeError(f"{test.__name__} must be a plain function with a parameter {needed!r}")
+    if needed not in found:
+        raise TypeError(f"{test.__name__} must have a parameter {needed!r}")
     return found
 
 
@@ -423,15 +607,29 @@ def _handed(test: Test, own: OwnTest, name: str, added: str = "") -> Test:
     without_tool = signature.replace(parameters=parameters)
     more = [inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY)] if added else []
 
-    @wraps(test)
-    def with_tool(*values: Any, **named: Any) -> Any:
-        __tracebackhide__ = True
+    def given(values: Sequence[Any], named: dict[str, Any], tool: Any) -> dict[str, Any]:
         named.pop(added, None)
-        given = without_tool.bind(*values, **named).arguments
-        return test(**given, **({name: own.tool} if name else {}))
+        return {**without_tool.bind(*values, **named).arguments, **({name: tool} if name else {})}
 
-    with_tool.__signature__ = signature.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]
-    return with_tool
+    @wraps(test)
+    def plain(*values: Any, **named: Any) -> Any:
+        __tracebackhide__ = True
+        return test(**given(values, named, own.tool))
+
+    @wraps(test)
+    async def awaiting(*values: Any, **named: Any) -> Any:
+        __tracebackhide__ = True
+        return await test(**given(values, named, AsyncMcpTool(own.tool)))
+
+    with_tool: Any = awaiting if inspect.iscoroutinefunction(test) else plain
+    with_tool.__signature__ = signature.replace(parameters=[*parameters, *more])
+    handed: Test = with_tool
+    return handed
+
+
+def draws_arguments(test: Test) -> bool:
+    """Return whether a test is called with many arguments of its tool."""
+    return hasattr(test, "hypothesis")
 
 
 class OwnTest:
@@ -462,9 +660,11 @@ class OwnTest:
         The first time, put the user's examples before the drawn arguments.
         """
         name = params.get(self.each_tool, self._name)
-        obstacle = self._look_up(server, name, draws=hasattr(function, "hypothesis"))
+        obstacle = self._look_up(server, name, draws=draws_arguments(function))
         if obstacle:
             pytest.fail(obstacle, pytrace=False)
+        if self.each_tool in params:
+            self.tool = replace(self.tool, released=name in server.callable_names)
         if self._has_examples:
             self._has_examples = False
             for arguments in reversed(self.tool.examples):

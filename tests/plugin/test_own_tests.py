@@ -272,31 +272,36 @@ def test_the_same_seed_tries_the_same_arguments(tmp_path):
 
 
 EACH = """
+import pytest
 from hypothesis import settings
 from mcp_conformance import for_each_tool
 
 @for_each_tool
-def test_alone(tool):
-    assert tool.definition["annotations"]["readOnlyHint"]
+def test_listed(tool):
+    assert tool.definition["inputSchema"]
 
 @for_each_tool
 @settings(max_examples=3)
 def test_arguments(tool, arguments):
     assert tool(**arguments).ok
 
+@pytest.mark.skip_tools("unm*", reason="nobody can make it")
 class TestClass:
     @for_each_tool()
     def test_method(self, tool, tmp_path):
-        assert tool.name in ("add", "unmakeable") and tmp_path.exists()
+        assert tool(a=1, b=2).ok and tmp_path.exists()
 """
+TOOL_NAMES = ("add", "get-sum", "slow", "crash", "fragile", "hang", "unmakeable")
 
 
-def test_a_test_for_each_tool_runs_for_those_that_may_be_called(tmp_path):
+def test_a_test_for_each_tool_is_skipped_for_those_that_it_may_not_call(tmp_path):
     repo = repository(tmp_path / "repo", test_each=EACH)
-    run = run_pytest(repo, START, "-W", "error", "--conformance-call=readonly", ".")
-    names = [f"test_{test}[{tool}]" for test in ("alone", "method") for tool in ("add", "unmakeable")]
-    assert set(run.own) == {*names, "test_arguments[add]"}, run.output
+    run = run_pytest(repo, START, "-W", "error", "-rs", "--conformance-call=readonly", ".")
+    listed = {f"test_listed[{tool}]" for tool in TOOL_NAMES}
+    assert set(run.own) == {*listed, "test_method[add]", "test_arguments[add]"}, run.output
     assert "no valid arguments are known for unmakeable" in run.output
+    assert "the tool may write, and nothing releases it (--conformance-call slow)" in run.output
+    assert "nobody can make it" in run.output
 
 
 WORLD_TESTS = """
@@ -455,13 +460,21 @@ def test_own_tests_fail_without_a_usable_server(tmp_path, option, message):
     assert "Traceback" not in run.output
 
 
-@pytest.mark.parametrize("head", ["def test_bad(add)", "async def test_bad(add, arguments)"])
-def test_a_function_with_unsuitable_parameters_is_refused(tmp_path, head):
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("def test_bad(add)", "test_bad must have a parameter 'arguments'"),
+        pytest.param(
+            "async def test_bad(add, arguments)", "use a library like pytest-asyncio", marks=nightly
+        ),
+    ],
+)
+def test_a_function_with_unsuitable_parameters_is_refused(tmp_path, head, message):
     text = (
         f"from mcp_conformance import for_valid_arguments\n@for_valid_arguments('add')\n{head}:\n    pass\n"
     )
     run = run_pytest(repository(tmp_path / "repo", test_bad=text), START, ".")
-    assert "test_bad must be a plain function with a parameter 'arguments'" in run.output
+    assert message in run.output
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -585,3 +598,151 @@ def test_invalid_example_also_stops_two_workers():
     run = run_suite(REFERENCE, "--example", "ad {}", "-n", "2")
     assert run.exit == 4
     assert "--example: the server has no tool 'ad'; did you mean add?" in run.output
+
+
+# A server object, without a process ---------------------------------------------------------------
+
+SDK = """
+from contextlib import asynccontextmanager
+
+@asynccontextmanager
+async def stdio_server(stdin, stdout):
+    yield stdin, stdout
+"""
+OBJECT = """
+import json
+from pathlib import Path
+
+TOOL = {"name": "count", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+OFFERS = {"tools": {}, "resources": {}, "prompts": {}, "logging": {}}
+
+
+class Server:
+    level = "none"
+
+    def create_initialization_options(self):
+        return None
+
+    async def run(self, reading, writing, options):
+        async def send(**message):
+            await writing.write(json.dumps({"jsonrpc": "2.0", **message}) + "\\n")
+
+        async for line in reading:
+            message = json.loads(line)
+            params, answer = message.get("params", {}), self.answer(message["method"], message.get("params"))
+            if message["method"] == "tools/call":
+                token = params.get("_meta", {}).get("progressToken", "nobody's")
+                await send(method="notifications/progress", params={"progressToken": token, "progress": 1})
+                await send(method="notifications/message", params={"level": self.level, "data": "counted"})
+            if "id" in message and answer is None:
+                await send(id=message["id"], error={"code": -32601, "message": "no"})
+            elif "id" in message:
+                await send(id=message["id"], result=answer)
+
+    def answer(self, method, params):
+        if method == "initialize":
+            info = {"name": "counter", "version": "1"}
+            return {"protocolVersion": "2025-11-25", "capabilities": OFFERS, "serverInfo": info}
+        if method == "logging/setLevel":
+            self.level = params["level"]
+        text = {"type": "text", "text": "one"}
+        return {
+            "tools/list": {"tools": [TOOL]},
+            "tools/call": {"content": [text]},
+            "resources/list": {"resources": [{"uri": "a://b", "name": "b"}]},
+            "resources/read": {"contents": [{"uri": "a://b", "text": "two"}]},
+            "prompts/list": {"prompts": [{"name": "ask"}]},
+            "prompts/get": {"messages": [{"role": "user", "content": {**text, "text": "three"}}]},
+            "logging/setLevel": {},
+        }.get(method)
+
+
+def make():
+    return Server()
+
+
+wrong = {}
+"""
+OBJECT_TESTS = """
+import asyncio
+
+import pytest
+from mcp_conformance import for_each_tool
+
+
+def test_lists(conformance_server):
+    assert conformance_server.call("count").logs[0]["level"] == "none"
+    assert [one["name"] for one in conformance_server.resources] == ["b"]
+    assert [one["name"] for one in conformance_server.prompts] == ["ask"]
+    with pytest.raises(AssertionError, match="resources/templates/list: "):
+        conformance_server.resource_templates
+
+
+def test_texts(conformance_server):
+    assert conformance_server.read("a://b").text == "two"
+    assert conformance_server.prompt("ask").text == "three"
+
+
+def test_notifications(conformance_server):
+    conformance_server.log_level("info")
+    result = conformance_server.call("count", progress=True)
+    assert [one["progress"] for one in result.progress] == [1]
+    assert result.logs == [{"level": "info", "data": "counted"}]
+    assert conformance_server.call("count").progress == []
+
+
+def test_the_level_holds_in_a_new_session_of_a_new_object(conformance_server):
+    conformance_server.restart()
+    assert conformance_server.call("count").logs[0]["level"] == "info"
+
+
+def test_async(conformance_session):
+    async def both():
+        calls = [conformance_session.call("count") for _ in range(3)]
+        more = [conformance_session.read("a://b"), conformance_session.prompt("ask")]
+        found = await asyncio.gather(*calls, *more, conformance_session.request("prompts/list"))
+        await conformance_session.restart()
+        return [one.ok for one in found]
+
+    assert asyncio.run(both()) == [True] * 6
+
+
+@for_each_tool
+async def test_each(tool):
+    assert (await tool()).text == "one" and tool.name == "count"
+"""
+ASYNC_PLUGIN = """
+import asyncio, inspect
+import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    if inspect.iscoroutinefunction(pyfuncitem.obj):
+        names = pyfuncitem._fixtureinfo.argnames
+        asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+        return True
+"""
+
+
+def test_a_server_object_is_tested_without_a_process(tmp_path):
+    files = {"mcp/server/stdio.py": SDK, "counter.py": OBJECT, "test_it.py": OBJECT_TESTS}
+    repo = write(tmp_path / "repo", {**files, "conftest.py": ASYNC_PLUGIN})
+    run = run_pytest(repo, "--conformance-object=counter:make", "-W", "error", ".", lean=())
+    assert len(run.own) == 6, run.output
+    assert run.exit == 0, run.output
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("counter.py", "a module and a name are expected, such as shop.server:mcp, not 'counter.py'"),
+        pytest.param("nowhere:mcp", "nowhere:mcp: ModuleNotFoundError", marks=nightly),
+        pytest.param("counter:none", "counter:none: AttributeError", marks=nightly),
+        pytest.param("counter:wrong", "builtins.dict is no server of the Python SDK", marks=nightly),
+    ],
+)
+def test_an_object_that_is_not_there_is_one_clear_line(tmp_path, place, message):
+    repo = write(tmp_path / "repo", {"counter.py": OBJECT, "test_it.py": "def test(conformance_server): ..."})
+    run = run_pytest(repo, f"--conformance-object={place}", ".", lean=())
+    assert f"--conformance-object: {message}" in run.output, run.output

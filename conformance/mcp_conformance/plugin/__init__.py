@@ -12,7 +12,7 @@ from mcp_conformance.plugin.node_ids import take_node_ids
 
 if TYPE_CHECKING:
     from mcp_conformance.plugin.own_tests import OwnServer
-    from mcp_conformance.testing import McpServer
+    from mcp_conformance.testing import AsyncMcpServer, McpServer
 
 OWN_SERVER: pytest.StashKey[OwnServer] = pytest.StashKey()
 
@@ -28,6 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "capability(name, ...): the path of the capability a check needs")
     config.addinivalue_line("markers", "stage(name): when a check of the suites runs")
     config.addinivalue_line("markers", "conformance: a check of the conformance suites")
+    config.addinivalue_line(
+        "markers", "skip_tools(pattern, ..., reason): tools that for_each_tool leaves out"
+    )
     take_node_ids(config)
     chosen = options.chosen_for_suites(config)
     if chosen is not None:
@@ -53,6 +56,14 @@ def conformance_server(pytestconfig: pytest.Config) -> McpServer:
     return _own_server(pytestconfig)
 
 
+@pytest.fixture
+def conformance_session(conformance_server: McpServer) -> AsyncMcpServer:
+    """Return the same server for async tests, which await what it answers."""
+    from mcp_conformance.testing import AsyncMcpServer  # noqa: PLC0415  (as above)
+
+    return AsyncMcpServer(conformance_server)
+
+
 def _own_server(config: pytest.Config) -> McpServer:
     """Return the server of the project's own tests, started the first time."""
     from mcp_conformance.plugin.own_tests import OwnServer  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)
@@ -64,12 +75,13 @@ def _own_server(config: pytest.Config) -> McpServer:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test made by ``for_each_tool`` once for each tool that may be called."""
+    """Run a test made by ``for_each_tool`` once for each tool that is listed."""
     own = getattr(metafunc.function, "mcp_own_test", None)
     if own is not None and own.each_tool in metafunc.fixturenames:
-        server = _own_server(metafunc.config)
-        names = server.callable_names
-        metafunc.parametrize(own.each_tool, names, ids=server.settings.redaction(names))
+        from mcp_conformance.plugin.own_tests import each_tool  # noqa: PLC0415  (as above)
+
+        found = each_tool(metafunc.definition, _own_server(metafunc.config))
+        metafunc.parametrize(own.each_tool, list(found))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

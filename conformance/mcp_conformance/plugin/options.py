@@ -25,6 +25,7 @@ HANDED = pytest.StashKey[Chosen]()
 """What the user chose, in a run that another process or a command of ours starts."""
 FOR_WORKERS = "mcp_options"
 PREFIX, COMMAND, INI_COMMAND = "--conformance-", "--conformance-server", "conformance_server"
+OBJECT, INI_OBJECT = "--conformance-object", "conformance_object"
 
 
 class CommandOptionsPlugin:
@@ -51,6 +52,9 @@ def add_options(parser: pytest.Parser) -> None:
     help_ = f"the server to test, which speaks over stdio unless {PREFIX}http is given"
     group.addoption(COMMAND, metavar="COMMAND", help=help_)
     parser.addini(INI_COMMAND, f"{help_} (a command line, or a JSON array of its words)")
+    help_ = "the server object that your own tests call, without a process, such as shop.server:mcp"
+    group.addoption(OBJECT, metavar="MODULE:NAME", help=help_)
+    parser.addini(INI_OBJECT, help_, default="")
     for option in OPTIONS:
         group.addoption(f"{PREFIX}{option.name}", **_flag(option))
         _add_ini(parser, option)
@@ -124,10 +128,21 @@ def chosen_by(config: pytest.Config) -> Chosen | None:
 
     None if no server is named.  Raises `pytest.UsageError`.
     """
+    chosen = _all_chosen(config)
+    return chosen if chosen.command is not None or chosen.has("url") else None
+
+
+def _all_chosen(config: pytest.Config) -> Chosen:
     with usage_errors():
         options = {option.name: given for option in OPTIONS if (given := _given(config, option)) is not None}
-        chosen = choose(options, _server(config), PREFIX, config.rootpath)
-    return chosen if chosen.command is not None or chosen.has("url") else None
+        return choose(options, _server(config), PREFIX, config.rootpath)
+
+
+def chosen_object(config: pytest.Config) -> tuple[Given, Chosen] | None:
+    """Return the place of the server object, and what the user chose beside it; None without one."""
+    flag, ini = config.getoption("conformance_object"), config.getini(INI_OBJECT).strip()
+    given = Given(flag, OBJECT) if flag else Given(ini, INI_OBJECT, config.rootpath)
+    return (given, _all_chosen(config)) if given.value else None
 
 
 def _given(config: pytest.Config, option: Option) -> Given | None:

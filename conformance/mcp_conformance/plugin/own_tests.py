@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from functools import cached_property
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
-from mcp_conformance.options.run_options import read_settings
+from mcp_conformance.options.given import Chosen, Given
+from mcp_conformance.options.run_options import read_settings, setting_values
 from mcp_conformance.options.table import read
 from mcp_conformance.plugin import options
 from mcp_conformance.project.files import CONFIGURATION_PLACES
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject
-from mcp_conformance.testing import McpServer, RequestLog
+from mcp_conformance.testing import McpServer, RequestLog, draws_arguments, not_released
+from mcp_conformance.transport.in_process import NotServable, low_level
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.process_tree import terminable
 from mcp_conformance.transport.throwaway import Throwaway
@@ -40,16 +47,50 @@ class OwnServer:
     @cached_property
     def server(self) -> McpServer:
         """The running server; fails the test that asks for it if no test can use it.  Raises `BadOption`."""
-        chosen = options.chosen_by(self._config)
-        if chosen is None:
+        found = options.chosen_object(self._config)
+        if found is not None:
+            place, chosen = found
+            settings = _of_object(place, chosen, self._config.rootpath)
+        elif (named := options.chosen_by(self._config)) is not None:
+            chosen, settings = named, read_settings(named)
+        else:
             places = f"--conformance-server, or command in {CONFIGURATION_PLACES}"
             pytest.fail(f"no server is named: {places}", pytrace=False)
-        settings, revisions = read_settings(chosen), read(chosen, "revision", ("latest",))
+        revisions = read(chosen, "revision", ("latest",))
         return self._stack.enter_context(serving(self._config, settings, revisions))
 
     def close(self) -> None:
         """End the server, if it was started."""
         self._stack.close()
+
+
+def _of_object(place: Given, chosen: Chosen, folder: Path) -> Settings:
+    """Return the settings for the server object at ``MODULE:NAME``.  Raises `BadOption`.
+
+    A function that is no server makes one for each session.
+    """
+    found = _imported(place, folder)
+    is_factory = callable(found) and not hasattr(found, "run")
+    try:
+        _ = is_factory or low_level(found)
+    except NotServable as error:
+        raise place.error(f"{place.text}: {error}") from error
+    make = found if is_factory else lambda: found
+    call = read(chosen, "call", ("readonly",))
+    return Settings((place.text,), call=call, make_object=make, **setting_values(chosen))
+
+
+def _imported(place: Given, folder: Path) -> Any:
+    """Import what ``MODULE:NAME`` names, also from the folder of the project.  Raises `BadOption`."""
+    module, _, name = place.text.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        raise place.error(f"a module and a name are expected, such as shop.server:mcp, not {place.text!r}")
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    try:
+        return attrgetter(name)(import_module(module))
+    except Exception as error:  # the module is the user's
+        raise place.error(f"{place.text}: {type(error).__name__}: {error}") from error
 
 
 @contextmanager
@@ -86,6 +127,23 @@ def _newest(settings: Settings, wanted: Sequence[str]) -> Subject:
     return subject
 
 
+def each_tool(item: pytest.Function, server: McpServer) -> Iterator[Any]:
+    """Yield a parameter for each tool that the server lists, with a mark if the test skips it."""
+    marks = [
+        (pattern, mark.kwargs.get("reason"))
+        for mark in item.iter_markers("skip_tools")
+        for pattern in mark.args
+    ]
+    released = server.callable_names
+    for tool in server.tools:
+        name = tool.name
+        reasons = [why or f"skip_tools: {pattern}" for pattern, why in marks if fnmatchcase(name, pattern)]
+        if draws_arguments(item.obj) and name not in released:
+            reasons.append(not_released(name))
+        skipped = [pytest.mark.skip(reason=why) for why in reasons[:1]]
+        yield pytest.param(name, id=server.settings.redaction.text(name), marks=skipped)
+
+
 class OwnTestsPlugin:
     """A pytest plugin that prepares tests which use the server, and shows the messages of failed tests."""
 
@@ -105,7 +163,7 @@ class OwnTestsPlugin:
         if own is not None:
             callspec = getattr(item, "callspec", None)
             own.prepare(function, self._server, callspec.params if callspec is not None else {})
-        if "conformance_server" in getattr(item, "fixturenames", ()):
+        if "conformance_server" in getattr(item, "fixturenames", ()):  # also by way of conformance_session
             _adapt_hypothesis(function)
 
     @pytest.hookimpl(wrapper=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -22,6 +22,7 @@ from mcp_conformance.transport.credentials import redacted, secrets_of
 from mcp_conformance.transport.http.headers import in_variables
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.server import DEFAULT_PATH, HttpServer
+from mcp_conformance.transport.in_process import InProcess
 from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, CannotStart, Clock, OnWait, Transport
 from mcp_conformance.transport.process import Process
 from mcp_conformance.transport.redaction import Redaction
@@ -75,6 +76,7 @@ class Settings:
     ``solo`` knows whether its processes can run beside each other, ``spacing`` how many messages a second it
     takes.  ``surroundings`` says that checks start the server as other machines would: by a ``launcher``
     before the command, or in the directory ``work`` instead of that of the throwaway folder.
+    With ``make_object`` the server is what this returns, an object in this process, and not a command.
     """
 
     command: tuple[str, ...]
@@ -114,6 +116,7 @@ class Settings:
     surroundings: bool = False
     launcher: tuple[str, ...] = ()
     work: Path | None = None
+    make_object: Callable[[], Any] | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -226,6 +229,9 @@ class Settings:
 
     def start(self) -> Transport:
         """Start a process of the server, or a conversation with it over HTTP.  Raises `CannotStart`."""
+        if self.make_object is not None:
+            (name,) = self.command
+            return InProcess(name, self.make_object, on_wait=self.on_wait, clock=self.clock)
         if self.http is None:
             self.solo.prepare()
             process = self._launch(self.command)
