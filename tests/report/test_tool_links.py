@@ -11,6 +11,7 @@ LINKS = (
     ToolLink("create_folder", "create_note", UseKind.TAKES, BY_ID),
     ToolLink("create_note", "list_notes", UseKind.SHOWS, "", 3, 3),
     ToolLink("create_note", "delete_note", UseKind.DELETES, BY_ID, 3, 3),
+    ToolLink("create_note", "count_notes", UseKind.COUNTS, "`total` +1", 3, 3),
 )
 
 
@@ -25,6 +26,7 @@ def test_a_line_says_what_a_tool_does_with_what_another_makes():
         "create_folder  create_note takes it    `id` in its answer",
         "create_note    list_notes shows it                         seen in 3 of 3",
         "create_note    delete_note deletes it  `id` in its answer  seen in 3 of 3",
+        "create_note    count_notes counts it   `total` +1          seen in 3 of 3",
     ]
     assert list(link_lines(())) == []
 

@@ -32,16 +32,38 @@ def test_links_are_found_by_what_reads_show():
     }
     assert all(one.seen == one.trials == 3 for thing in learned.things for one in thing.links)
     assert len(theatre.shop.hand.calls) < 500
-    assert theatre.shop.hand.counts.keys() == {"noise", "links", "effects"}
+    assert theatre.shop.hand.counts.keys() == {"noise", "links", "counts", "effects"}
 
 
 def test_what_tools_do_is_seen():
     kinds = kinds_of(Theatre().learn().things)
-    assert kinds["create_note"] == {Kind.CREATES}
+    assert kinds["create_folder"] == {Kind.CREATES}
     assert kinds["get_note"] == {Kind.READS}
     assert Kind.CHANGES in kinds["update_note"]
     assert kinds["delete_note"] == {Kind.DELETES}
     assert kinds["delete_file"] == {Kind.DELETES}
+
+
+@pytest.mark.parametrize("name", ["", "answers_have_a_clock_and_a_number"])
+def test_what_counts_is_seen(name):
+    learned = Theatre(name).learn()
+    [count] = learned.counts
+    said = "`list_folders` counts what `create_note` makes (`folders.notes` +1): seen in 3 of 3"
+    assert str(count) == said
+    counted = {one.tool: one for thing in learned.things for one in thing.doing(Doing.COUNTS)}
+    assert counted.keys() == {"create_note", "increment_counter"}
+    assert (counted["increment_counter"].by, counted["increment_counter"].drift) == ("`value` +1", 0)
+    kinds = kinds_of(learned.things, learned.counts)
+    assert kinds["list_folders"] == {Kind.READS, Kind.COUNTS}
+    assert Kind.COUNTS in kinds["increment_counter"]
+
+
+def test_a_number_that_looking_moves_too_is_known():
+    learned = Theatre(
+        "reading_a_counter_adds_to_it", ("increment_counter", "read_counter", "list_files")
+    ).learn()
+    [counts] = [one for thing in learned.things for one in thing.doing(Doing.COUNTS)]
+    assert (counts.step, counts.drift) == (1, 1)
 
 
 def test_a_link_says_what_it_was_inferred_from():

@@ -115,7 +115,7 @@ def _links(server: Server) -> tuple[ToolLink, ...]:
     if not server.state.may_write() or all(one.tool.read_only for one in tools):
         return ()
     learned = Learner(server.state.workshop(server.state.session()), tools).learn()
-    return tool_links(uses_of(learned.things, tools))
+    return tool_links(uses_of(learned, tools))
 
 
 def _print_links(links: Sequence[ToolLink], graph: Path | None) -> None:

@@ -99,5 +99,5 @@ def _arrow(one: ToolLink, places: Mapping[str, tuple[float, float, float]]) -> H
     path = f"M{x:.1f} {y:.1f} C{x + bend:.1f} {y:.1f} {end - bend:.1f} {z:.1f} {end - 6:.1f} {z:.1f}"
     point = f"M{end - 8:.1f} {z - 4:.1f} L{end - 1:.1f} {z:.1f} L{end - 8:.1f} {z + 4:.1f}"
     words = f"{one.tool} {one.does} what {one.maker} makes"
-    told = ", ".join(filter(None, (words, f"named by {one.by}" if one.by else "", one.times)))
+    told = ", ".join(filter(None, (words, f"by {one.by}" if one.by else "", one.times)))
     return element("g", h.title(told), element("path", d=path), element("path", d=point), class_=one.does)

@@ -17,7 +17,8 @@ MAX_NAME = 40
 class ToolLink:
     """A tool that does something with what ``maker`` makes.
 
-    It is named ``by`` a value, empty if it needs none.  That was ``seen`` in so many of so many ``trials``.
+    ``by`` is the value that names it, or the number that moves; empty if there is neither.  That was ``seen``
+    in so many of so many ``trials``.
     """
 
     maker: str
@@ -44,9 +45,7 @@ class ToolLink:
 
 def tool_links(uses: Iterable[Use]) -> tuple[ToolLink, ...]:
     """Return the uses of what tools make, as a report has them."""
-    return tuple(
-        ToolLink(one.maker, one.tool, one.kind, str(one.handle or ""), one.seen, one.trials) for one in uses
-    )
+    return tuple(ToolLink(one.maker, one.tool, one.kind, one.by, one.seen, one.trials) for one in uses)
 
 
 def link_lines(links: Iterable[ToolLink]) -> Iterator[str]:
@@ -65,6 +64,7 @@ LOOKS = {
     UseKind.SHOWS: "color=gray40",
     UseKind.CHANGES: "color=darkorange",
     UseKind.DELETES: "color=red",
+    UseKind.COUNTS: "color=blue",
 }
 """The attributes of the arrows of each kind."""
 

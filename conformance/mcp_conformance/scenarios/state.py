@@ -60,7 +60,7 @@ def state_of(server: Server) -> StateRecord:
         skip("no tool that may change something works")
     shop = server.state.workshop(server.state.session())
     learned = Learner(shop, workables).learn()
-    server.state.uses = tuple(uses_of(learned.things, workables))
+    server.state.uses = tuple(uses_of(learned, workables))
     judging = Judging(Stage(shop, learned.noise))
     judging.judge_all(plays(learned))
     violations = _confirmed(server, judging.found, learned)

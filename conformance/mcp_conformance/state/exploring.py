@@ -33,4 +33,4 @@ def uses_in(call: CallTool, tools: Sequence[Tool], world: World, revision: str) 
     workable = [Workable(tool, some[0].arguments, some[0].known) for tool, some in worked if some]
     tokens = Tokens(world.ownership.text, secrets.randbits(64))
     shop = Workshop(Hand(call, max_calls=MAX_CALLS), tokens, world.ownership.ours, revision)
-    return tuple(uses_of(Learner(shop, workable).learn().things, workable))
+    return tuple(uses_of(Learner(shop, workable).learn(), workable))

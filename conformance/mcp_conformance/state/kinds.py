@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from mcp_conformance.client.tool_call import Tool
-from mcp_conformance.state.links import Doing, Effect, Link, Thing
+from mcp_conformance.state.links import Count, Doing, Effect, Link, Thing
 from mcp_conformance.world.members import words_of
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.things import VERBS, things_of
@@ -46,9 +46,10 @@ class Kind(StrEnum):
     READS = "reads"
     CHANGES = "changes"
     DELETES = "deletes"
+    COUNTS = "counts"
 
 
-def kinds_of(things: Iterable[Thing]) -> dict[str, set[Kind]]:
+def kinds_of(things: Iterable[Thing], counts: Iterable[Count] = ()) -> dict[str, set[Kind]]:
     """Return what each tool does, by its name; a tool that was seen to do nothing is left out."""
     found: dict[str, set[Kind]] = {}
     for thing in things:
@@ -57,8 +58,9 @@ def kinds_of(things: Iterable[Thing]) -> dict[str, set[Kind]]:
             found.setdefault(link.tool, set()).add(Kind.READS)
         for effect in thing.effects:
             if effect.doing is not Doing.TAKES:
-                kind = Kind.DELETES if effect.doing is Doing.DELETES else Kind.CHANGES
-                found.setdefault(effect.tool, set()).add(kind)
+                found.setdefault(effect.tool, set()).add(Kind(effect.doing.value))
+    for one in counts:
+        found.setdefault(one.tool, set()).add(Kind.COUNTS)
     return found
 
 

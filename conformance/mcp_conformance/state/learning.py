@@ -9,20 +9,31 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcp_conformance.state.counting import Counting
 from mcp_conformance.state.hand import Lost, Spent
 from mcp_conformance.state.kinds import may_read
-from mcp_conformance.state.links import Doing, Effect, Handle, Link, Made, Maker, Thing, Workable
+from mcp_conformance.state.links import (
+    TRIALS,
+    Count,
+    Doing,
+    Effect,
+    Handle,
+    Link,
+    Made,
+    Maker,
+    Thing,
+    Workable,
+)
 from mcp_conformance.state.noise import Noise
+from mcp_conformance.state.numbers import may_move
 from mcp_conformance.state.paging import limits_for
 from mcp_conformance.state.tokens import Form
-from mcp_conformance.state.workshop import Workshop
+from mcp_conformance.state.workshop import Look, Workshop
 from mcp_conformance.world.known import Owner
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.things import things_of
 from mcp_conformance.world.worked import Path
 
-TRIALS = 3
-"""How often something is seen, with fresh values, before it is concluded."""
 MAX_LINKS_SEEN = 4
 """Not measured: through how many links the effect of a tool is looked at."""
 MAX_WRITERS = 12
@@ -31,7 +42,7 @@ MAX_WRITERS = 12
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned of a server: the things that its tools make, and the noise in answers.
+    """What was learned of a server: the things that its tools make, the noise in answers, and the ``counts``.
 
     ``readers`` are the tools that are looked into, with the arguments with which they worked.  ``is_whole``
     says that the budget was enough.
@@ -41,6 +52,7 @@ class Learned:
     noise: Noise = field(default_factory=Noise)
     readers: tuple[Workable, ...] = ()
     is_whole: bool = True
+    counts: tuple[Count, ...] = ()
 
 
 @dataclass(eq=False)
@@ -66,6 +78,10 @@ class Learner:
         self.noise = Noise()
         self.readers = [one for one in tools if may_read(one.tool)]
         self._things: list[Thing] = []
+        self._counts: list[Count] = []
+        self._counting = Counting(shop, self.readers)
+        self._before: dict[Workable, Look] = {}
+        self._moving: list[Workable] = []
 
     def learn(self) -> Learned:
         """Learn as much as the budget allows."""
@@ -74,13 +90,15 @@ class Learner:
             with self._hand.phase("noise"):
                 self._repeat()
             with self._hand.phase("links"):
-                self._find_links()
+                made = self._find_links()
+            with self._hand.phase("counts"):
+                self._counts += self._counting.of_makers((one.maker for one in made), self._moving)
             with self._hand.phase("effects"):
                 self._find_effects()
         except (Spent, Lost):
             is_whole = False
         plain = tuple(one for one in self._tools if may_read(one.tool))
-        return Learned(tuple(self._things), self.noise, plain, is_whole)
+        return Learned(tuple(self._things), self.noise, plain, is_whole, tuple(self._counts))
 
     def _repeat(self) -> None:
         """Call each reader twice in a row, as it worked: what differs is noise.
@@ -88,21 +106,23 @@ class Learner:
         One that has a limit gets the highest that works.
         """
         for place, one in enumerate(self.readers):
-            first, second = self._shop.look(one), self._shop.look(one)
-            self.noise.learn(one.name, first.structure, second.structure)
+            first, last = self._shop.look(one), self._shop.look(one)
+            self.noise.learn(one.name, first.structure, last.structure)
             limits = limits_for(one.tool, one.arguments)
-            if limits and first.is_success and self._shop.look(one, limits).is_success:
-                self.readers[place] = replace(
-                    one, arguments={**one.arguments, **{path[0]: n for path, n in limits.items()}}
-                )
+            if limits and first.is_success and (look := self._shop.look(one, limits)).is_success:
+                given = {**one.arguments, **{path[0]: n for path, n in limits.items()}}
+                self.readers[place], last = replace(one, arguments=given), look
+            self._before[self.readers[place]] = last
 
     # Links
 
-    def _find_links(self) -> None:
+    def _find_links(self) -> list[Made]:
+        """Find the things; return what each tool that may make something has made first."""
         made = [one for one in (self._first(each) for each in self._makers()) if one is not None]
         for first, candidates in [(one, self._candidates(one, listed)) for one, listed in self._listed(made)]:
             if (thing := self._thing(first, candidates)) is not None:
                 self._things.append(thing)
+        return made
 
     def _thing(self, first: Made, candidates: list[_Candidate]) -> Thing | None:
         """Make further things; return what is made with the links that show each; None if none does."""
@@ -136,6 +156,11 @@ class Learner:
     def _listed(self, made: Sequence[Made]) -> Iterator[tuple[Made, list[_Candidate]]]:
         """Yield what was made with the links of tools that show it without its name: one look serves all."""
         looks = [(reader, self._shop.look(reader)) for reader in self.readers] if made else []
+        self._moving = [
+            one
+            for one, look in looks
+            if may_move(self._before[one].structure, look.structure, self.noise.places(one.name))
+        ]
         for one in made:
             shown = ((reader, look.forms(one)) for reader, look in looks)
             yield one, [_Candidate(reader, None, (), forms) for reader, forms in shown if forms]
@@ -182,11 +207,16 @@ class Learner:
     # Effects
 
     def _find_effects(self) -> None:
-        for place, thing in enumerate(self._things):
+        """Find what other tools do to the things; what a tool makes of another one's thing is that thing."""
+        changing: set[str] = set()
+        for place, thing in sorted(enumerate(self._things), key=lambda one: not one[1].lasts):
+            if not thing.lasts and thing.maker.name in changing:
+                continue
             effects: list[Effect] = []
             for one in self._effects_on(thing):
                 effects.append(one)
                 self._things[place] = replace(thing, effects=tuple(effects))
+            changing |= {one.tool for one in effects}
 
     def _effects_on(self, thing: Thing) -> Iterator[Effect]:
         """Yield what other tools, and the maker itself, do to a thing."""
@@ -237,8 +267,8 @@ class Learner:
     def _seen(self, trial: Effect, made: Made, done: Made) -> tuple[Effect | None, bool]:
         """Look at a thing to which a tool has done something."""
         gone, changed, shown = [], [], set[Path]()
-        for link in trial.links:
-            look = self._shop.read(link, made)
+        looks = {link: self._shop.read(link, made) for link in trial.links}
+        for link, look in looks.items():
             forms, old = look.forms(done), look.forms(made)
             shown |= set(forms)
             if forms and not (link.is_list and set(link.shows) <= set(old)):
@@ -250,6 +280,8 @@ class Learner:
             return replace(trial, links=tuple(changed), paths=paths, seen=1, trials=1), False
         if gone:
             return replace(trial, doing=Doing.DELETES, links=tuple(gone), seen=1, trials=1), False
+        if not shown and (counts := self._counting.of_effect(trial, made, looks)) is not None:
+            return replace(counts, seen=1, trials=1), False
         if shown or not self._needs(trial, made):
             return None, not shown
         return replace(trial, doing=Doing.TAKES, paths=(), seen=1, trials=1), True
@@ -266,7 +298,7 @@ class Learner:
         for _ in range(TRIALS - 1):
             made = self._made(thing, links)
             again = self._effect(replace(effect, links=links), made)[0] if made is not None else None
-            if again is None or again.doing is not effect.doing:
+            if again is None or again.doing is not effect.doing or again.by != effect.by:
                 return None
             links = tuple(one for one in links if one in again.links)
             if not links:

@@ -9,11 +9,15 @@ from typing import Any
 
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.text import named
+from mcp_conformance.state.numbers import Spot
 from mcp_conformance.state.tokens import Form, Token
 from mcp_conformance.world.answers import values_of
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.ours import Ours
 from mcp_conformance.world.worked import Path, values_at
+
+TRIALS = 3
+"""How often something is seen, with fresh values, before it is concluded."""
 
 
 class Source(StrEnum):
@@ -126,11 +130,41 @@ class Link:
         return f"`{named(self.maker, 40)}` makes what `{named(self.tool, 40)}` reads{by}: {times}"
 
 
+@dataclass(frozen=True, eq=False)
+class Count:
+    """A tool that shows, at a ``spot``, a number that moves by the same ``step`` with each call of a maker.
+
+    It is called with ``reader``'s arguments.
+    """
+
+    maker: str
+    reader: Workable
+    spot: Spot
+    step: float
+    seen: int = 0
+    trials: int = 0
+
+    @property
+    def tool(self) -> str:
+        """The name of the tool that reads."""
+        return self.reader.name
+
+    @property
+    def by(self) -> str:
+        """The number and how it moves."""
+        return f"{self.spot} {self.step:+g}"
+
+    def __str__(self) -> str:
+        what = f"`{named(self.tool, 40)}` counts what `{named(self.maker, 40)}` makes"
+        return f"{what} ({self.by}): seen in {self.seen} of {self.trials}"
+
+
 class Doing(StrEnum):
     """What a tool does to a thing that another one has made; if it only takes it, nothing shows what."""
 
     DELETES = "deletes"
     CHANGES = "changes"
+    COUNTS = "counts"
     TAKES = "takes"
 
 
@@ -139,7 +173,8 @@ class Effect:
     """A tool that deletes or changes what another one has made, named at ``member`` by the ``handle``.
 
     ``links`` are those through which that was seen; at ``paths`` of its arguments it gets tokens, which
-    they then show.
+    they then show.  One that counts moves a number, which the link shows at a ``spot``, by the same ``step``
+    each time; looking at it moves it by ``drift``, as a rule by nothing.
     """
 
     maker: str
@@ -149,6 +184,9 @@ class Effect:
     doing: Doing
     links: tuple[Link, ...]
     paths: tuple[Path, ...] = ()
+    spot: Spot | None = None
+    step: float = 0
+    drift: float = 0
     seen: int = 0
     trials: int = 0
 
@@ -157,10 +195,16 @@ class Effect:
         """The name of the tool that writes."""
         return self.writer.name
 
+    @property
+    def by(self) -> str:
+        """The number that it moves, and how; empty if it moves none."""
+        return "" if self.spot is None else f"{self.spot} {self.step:+g}"
+
     def __str__(self) -> str:
         readers = ", ".join(f"`{named(one.tool, 40)}`" for one in self.links)
         what = f"`{named(self.tool, 40)}` {self.doing} what `{named(self.maker, 40)}` makes"
-        return f"{what}, as {readers} shows: seen in {self.seen} of {self.trials}"
+        how = f" ({self.by})" if self.by else ""
+        return f"{what}, as {readers} shows{how}: seen in {self.seen} of {self.trials}"
 
 
 @dataclass(frozen=True, eq=False)

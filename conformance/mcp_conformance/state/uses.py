@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_conformance.state.kinds import may_read
+from mcp_conformance.state.learning import Learned
 from mcp_conformance.state.links import Handle, Source, Thing, Workable
 from mcp_conformance.world.members import members_of
 from mcp_conformance.world.worked import Path
@@ -19,6 +20,7 @@ class UseKind(StrEnum):
     SHOWS = "shows"
     CHANGES = "changes"
     DELETES = "deletes"
+    COUNTS = "counts"
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Use:
     """A tool that does something with what ``maker`` makes.
 
     What it means stands at ``member`` of its arguments: the value at the ``handle``.  It has neither if it
-    needs no name.  That was ``seen`` in so many trials; in none if only its arguments say so.
+    needs no name.  That was ``seen`` in so many trials; in none if only its arguments say so.  ``number`` is
+    the one that moves, if it counts, and by how much.
     """
 
     maker: str
@@ -36,15 +39,21 @@ class Use:
     member: Path = ()
     seen: int = 0
     trials: int = 0
+    number: str = ""
+
+    @property
+    def by(self) -> str:
+        """How the thing is named, and the number that moves."""
+        return ", ".join(filter(None, (str(self.handle or ""), self.number)))
 
 
-def uses_of(things: Sequence[Thing], tools: Iterable[Workable]) -> Iterator[Use]:
-    """Yield the uses of what the things' makers make, by all tools, in the order of the things.
+def uses_of(learned: Learned, tools: Iterable[Workable]) -> Iterator[Use]:
+    """Yield the uses of what makers make, by all tools, in the order of the things.
 
     What a tool makes of another one's thing is left out: that tool changes it.  Then come the tools that
     take what others have answered with, though nothing shows that.
     """
-    some = list(tools)
+    some, things = list(tools), learned.things
     changing = {one.tool for thing in things for one in thing.effects if one.tool != thing.maker.name}
     seen: set[tuple[str, str]] = set()
     for thing in things:
@@ -52,6 +61,8 @@ def uses_of(things: Sequence[Thing], tools: Iterable[Workable]) -> Iterator[Use]
             for use in _seen(thing):
                 seen.add((use.maker, use.tool))
                 yield use
+    for count in learned.counts:
+        yield Use(count.maker, count.tool, UseKind.COUNTS, None, (), count.seen, count.trials, count.by)
     for maker in some:
         for tool in some if not may_read(maker.tool) else ():
             if tool is not maker and (maker.name, tool.name) not in seen:
@@ -63,7 +74,8 @@ def _seen(thing: Thing) -> Iterator[Use]:
     for link in thing.links:
         yield Use(maker, link.tool, UseKind.SHOWS, link.handle, link.member, link.seen, link.trials)
     for one in thing.effects:
-        yield Use(maker, one.tool, UseKind(one.doing.value), one.handle, one.member, one.seen, one.trials)
+        kind = UseKind(one.doing.value)
+        yield Use(maker, one.tool, kind, one.handle, one.member, one.seen, one.trials, one.by)
 
 
 def _taken(maker: Workable, tool: Workable) -> Iterator[Use]:

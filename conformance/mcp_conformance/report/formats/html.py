@@ -333,7 +333,7 @@ def _links(report: Report) -> Html | None:
     """Return the links of tools, as a picture and as a table, if there are some."""
     if not report.links:
         return None
-    heads = [h.th(one, scope="col") for one in ("makes", "tool", "does", "named by", "seen")]
+    heads = [h.th(one, scope="col") for one in ("makes", "tool", "does", "by", "seen")]
     table = h.table("\n", h.tr(heads), [h.tr(_linked(one)) for one in report.links])
     return fold("Which tools make what others use", picture(report.links), table)
 
