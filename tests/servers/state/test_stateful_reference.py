@@ -241,7 +241,7 @@ def test_a_fault_shows_in_a_sequence(name):
     assert shown, f"no sequence shows {name}"
 
 
-@pytest.mark.parametrize("name", DISK_ONLY)
+@pytest.mark.parametrize("name", sorted(DISK_ONLY))
 def test_a_fault_shows_after_a_restart(name, tmp_path):
     answers = []
     for kind in ("", name):
