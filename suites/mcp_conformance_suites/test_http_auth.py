@@ -7,6 +7,14 @@ import pytest
 from mcp_conformance.expect import expect, require_some, skip
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.text import named
+from mcp_conformance.scenarios.authorization_servers import (
+    addresses,
+    authorization_server,
+    described_server,
+    issuer_fault,
+    named_servers,
+    require_codes,
+)
 from mcp_conformance.scenarios.http_auth import (
     CHALLENGE,
     METADATA,
@@ -14,10 +22,12 @@ from mcp_conformance.scenarios.http_auth import (
     challenge_fault,
     identifies,
     in_session,
+    is_hidden,
     made_up_tokens,
     metadata,
     metadata_document,
     metadata_url,
+    named_address,
     outsider,
     refused_without_credential,
     require_token,
@@ -114,12 +124,29 @@ def test_the_metadata_is_where_the_challenge_names_it(server):
     expect(found.reply, found.document is not None, "the status 200 and a JSON object, without a credential")
 
 
+@pytest.mark.requirement("http.auth.metadata-host")
+def test_clients_reach_the_metadata(server):
+    reply = unauthorized(server)
+    named = named_address(reply)
+    own = lines_of(outsider(server)).server.endpoint
+    expected = f"an address that clients of {own.origin} reach"
+    expect(reply, not is_hidden(named, own), expected, got=f"the metadata at {named.origin}")
+
+
 @pytest.mark.requirement("http.auth.metadata-servers")
 def test_the_metadata_names_an_authorization_server(server):
-    reply, document = metadata_document(server)
-    listed = document.get("authorization_servers")
-    holds = isinstance(listed, list) and bool(listed) and all(isinstance(one, str) and one for one in listed)
-    expect(reply, holds, "at least one URL in authorization_servers", got=show(listed))
+    reply, listed = named_servers(server)
+    expect(reply, bool(listed), "at least one URL in authorization_servers", got=show(listed))
+    for one in listed:
+        fault = issuer_fault(one)
+        expect(reply, not fault, "URLs of issuers in authorization_servers", got=f"{show(one)}: {fault}")
+
+
+@pytest.mark.requirement("http.auth.servers-https")
+def test_authorization_servers_have_https(server):
+    found = require_some(addresses(server), skip="all URLs of authorization servers are of this machine")
+    for name, (reply, url) in found.items():
+        expect(reply, url.lower().startswith("https://"), f"https:// in {name}", got=show(url))
 
 
 @pytest.mark.requirement("http.auth.metadata-resource")
@@ -129,6 +156,47 @@ def test_the_metadata_is_about_this_server(server):
     resource = document.get("resource")
     expected = f"the resource {own.url}, or one above it"
     expect(reply, identifies(resource, own), expected, got=f"the resource {show(resource)}")
+
+
+# The authorization server
+
+
+@pytest.mark.requirement("http.auth.server-metadata")
+def test_the_authorization_server_describes_itself(server):
+    found = authorization_server(server)
+    tried = ", ".join(one.exchange.request.target for one in found.replies)
+    expected = f"a JSON object with the status 200 at one of {tried} for the issuer {found.issuer}"
+    expect(found.reply, found.document is not None, expected)
+
+
+@pytest.mark.requirement("http.auth.server-issuer")
+def test_the_issuer_is_the_one_that_is_named(server):
+    reply, document = described_server(server)
+    named = authorization_server(server).issuer
+    got = f"the issuer {show(document.get('issuer'))}"
+    expect(reply, document.get("issuer") == named, f"the issuer {named}", got=got)
+
+
+@pytest.mark.requirement("http.auth.server-pkce")
+def test_the_authorization_server_supports_pkce(server):
+    reply, document = require_codes(server)
+    methods = document.get("code_challenge_methods_supported")
+    has_s256 = isinstance(methods, list) and "S256" in methods
+    expect(reply, has_s256, "S256 in code_challenge_methods_supported", got=show(methods))
+
+
+@pytest.mark.requirement("http.auth.server-registration")
+def test_a_new_client_can_register(server):
+    reply, document = require_codes(server)
+    can = "registration_endpoint" in document or document.get("client_id_metadata_document_supported") is True
+    expect(reply, can, "registration_endpoint, or client_id_metadata_document_supported: true")
+
+
+@pytest.mark.requirement("http.auth.server-iss")
+def test_responses_of_the_authorization_server_name_it(server):
+    reply, document = require_codes(server)
+    says = document.get("authorization_response_iss_parameter_supported") is True
+    expect(reply, says, "authorization_response_iss_parameter_supported: true")
 
 
 # With a credential that is not valid

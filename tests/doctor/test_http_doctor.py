@@ -51,6 +51,10 @@ def answered():
         (response(406), "The server refuses the header Accept"),
         (response(500, b"oops"), "The server fails at initialize."),
         (response(200, b"<html>"), "The answer to initialize is no result of MCP."),
+        (
+            response(200, b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Unauthorized"}}'),
+            "The server refuses initialize with an error of JSON-RPC; no credential was sent.",
+        ),
     ],
 )
 def test_the_status_leads_to_the_cause(reply, cause, answered, capsys):

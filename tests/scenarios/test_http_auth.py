@@ -7,6 +7,9 @@ import pytest
 
 from mcp_conformance.cli.main import main
 from mcp_conformance.protocol.revisions import LATEST_MODERN
+from mcp_conformance.scenarios.authorization_servers import well_known
+from mcp_conformance.scenarios.http_auth import is_hidden, may_ask
+from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance_fixtures.http_mutants.http_auth import (
     a_missing_token_gets_403,
     a_token_in_the_query_is_accepted,
@@ -166,17 +169,89 @@ class Elsewhere(Protected):
         return f"{self.other}/.well-known/oauth-protected-resource"
 
 
+def reasons(report, rule):
+    return [one["reason"] for one in report["results"] if one["requirement"] == rule]
+
+
 def test_metadata_at_another_origin_is_not_requested(capfd):
+    http = Elsewhere()
+    http.other = "https://metadata.example.com"
+    status, report = run(http, capfd)
+    assert status == 6
+    said = f"the metadata is at another origin: --auth-origin {http.other} lets it be asked"
+    assert reasons(report, "http.auth.metadata-served") == [said]
+
+
+def test_another_origin_of_this_machine_gets_no_header_of_the_user(capfd):
     other = Recording()
+    headers = [("Authorization", f"Bearer {other.token}"), ("X-Tenant", "one")]
     with served(other) as elsewhere:
         http = Elsewhere()
         http.other = elsewhere.url.removesuffix("/mcp")
-        status, report = run(http, capfd)
-    assert (status, other.seen) == (6, [])
-    skipped = [
-        one["reason"] for one in report["results"] if one["requirement"] == "http.auth.metadata-served"
-    ]
-    assert skipped == [f"the metadata is at another origin, which is not asked: {http.other}"]
+        _, report = run(http, capfd, "--select", "http.auth", headers=headers)
+    assert {one[1:] for one in other.seen} == {("/.well-known/oauth-protected-resource", None, None)}
+    assert ("http.auth.metadata-served", "failed") in outcomes(report)
+
+
+def test_an_authorization_server_elsewhere_is_asked_if_the_user_says_so(capfd):
+    class Issuing(Protected):
+        def issuer(self, call):
+            return "https://login.example.com/tenant"
+
+    _, report = run(Issuing(), capfd, "--select", "http.auth.server-pkce")
+    origin = "https://auth.example.com"
+    said = f"the authorization server is at another origin: --auth-origin {origin} lets it be asked"
+    assert reasons(report, "http.auth.server-pkce") == [said]
+
+
+@pytest.mark.parametrize(
+    ("named", "own", "expected"),
+    [
+        ("http://10.0.0.7:8000/meta", "https://mcp.example.com/mcp", True),
+        ("http://localhost:8000/meta", "https://mcp.example.com/mcp", True),
+        ("http://mcp-server:8000/meta", "https://mcp.example.com/mcp", True),
+        ("http://mcp-server:8000/meta", "http://mcp-server:9000/mcp", False),
+        ("http://10.0.0.7:8000/meta", "http://10.0.0.8/mcp", False),
+        ("http://127.0.0.1:8000/meta", "http://localhost:9000/mcp", False),
+        ("https://meta.example.org/meta", "https://mcp.example.com/mcp", False),
+        ("https://meta.example.org/meta", "http://127.0.0.1/mcp", False),
+    ],
+)
+def test_an_address_of_the_inside_is_hidden_from_clients(named, own, expected):
+    assert is_hidden(Endpoint.parse(named), Endpoint.parse(own)) is expected
+
+
+def test_only_origins_near_the_server_are_asked():
+    near, far = Endpoint.parse("http://localhost:8000/"), Endpoint.parse("https://mcp.example.com/mcp")
+    other = Endpoint.parse("https://auth.example.com/tenant")
+    assert may_ask(near, Endpoint.parse("http://127.0.0.1:9000/mcp"), ())
+    assert not may_ask(near, far, ())
+    assert not may_ask(other, far, ())
+    assert may_ask(other, far, ("https://auth.example.com",))
+
+
+@pytest.mark.parametrize(
+    ("issuer", "revision", "expected"),
+    [
+        ("https://a.example/t", "2025-06-18", ["/.well-known/oauth-authorization-server/t"]),
+        (
+            "https://a.example/t",
+            "2025-11-25",
+            [
+                "/.well-known/oauth-authorization-server/t",
+                "/.well-known/openid-configuration/t",
+                "/t/.well-known/openid-configuration",
+            ],
+        ),
+        (
+            "https://a.example/",
+            "2026-07-28",
+            ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"],
+        ),
+    ],
+)
+def test_the_document_is_looked_for_where_clients_look(issuer, revision, expected):
+    assert list(well_known(issuer, revision)) == [f"https://a.example{path}" for path in expected]
 
 
 def test_no_report_has_a_token_in_any_form(capfd):

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from mcp_conformance.protocol import revisions
-from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.protocol.jsonrpc import decode, encode
 from mcp_conformance.protocol.methods import CLIENT_INFO, envelope
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.target.settings import Settings
@@ -53,6 +53,13 @@ class HttpObservations:
     opening: Exchange | None = None
     discovery: Exchange | None = None
     stream: Exchange | None = None
+    has_credential: bool = False
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether ``initialize`` is answered with an error of JSON-RPC and the status of a success."""
+        message = decode(self.opening.body)[0] if self.opening is not None else None
+        return self.status == 200 and isinstance(message, dict) and isinstance(message.get("error"), dict)
 
     @property
     def status(self) -> int | None:
@@ -92,7 +99,12 @@ def observe(settings: Settings) -> HttpObservations:
     with closing(Client(server.endpoint)) as client:
         opening = client.begin(_post(server, HELLO))
         opening.wait(settings.start_timeout)
-        seen = HttpObservations(server.endpoint.url, opening=opening, stderr=server.stderr_since(0.0))
+        seen = HttpObservations(
+            server.endpoint.url,
+            opening=opening,
+            stderr=server.stderr_since(0.0),
+            has_credential=server.has_credential,
+        )
         if not seen.is_open:
             seen = replace(seen, discovery=client.begin(_post(server, DISCOVERY)))
             assert seen.discovery is not None
@@ -209,6 +221,16 @@ CAUSES: tuple[tuple[Test, str, str], ...] = (
         lambda seen: seen.status is None,
         "The server accepts a connection and does not answer.",
         "compare http and https, and look for what holds its first request up",
+    ),
+    (
+        lambda seen: seen.is_refused and not seen.has_credential,
+        "The server refuses initialize with an error of JSON-RPC; no credential was sent.",
+        "if it wants one, send it: --header-env Authorization=VARIABLE; clients need the status 401 without",
+    ),
+    (
+        lambda seen: seen.is_refused,
+        "The server refuses initialize with an error of JSON-RPC.",
+        "read the error above",
     ),
     (
         lambda _: True,

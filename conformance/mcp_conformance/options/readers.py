@@ -245,6 +245,13 @@ def headers_in_variables(given: Given) -> tuple[tuple[bytes, bytes], ...]:
     return tuple(header_of(text) for text in _from_variables(given.texts))
 
 
+def origins(given: Given) -> tuple[str, ...]:
+    """Return the origins of http and https URLs."""
+    from mcp_conformance.transport.http.endpoint import Endpoint  # noqa: PLC0415
+
+    return tuple(Endpoint.parse(text).origin for text in given.texts)
+
+
 def _from_variables(texts: tuple[str, ...]) -> Iterator[str]:
     for text in texts:
         name, equals, variable = text.rpartition("=")

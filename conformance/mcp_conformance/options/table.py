@@ -306,6 +306,18 @@ OPTIONS = (
         reader=readers.headers_in_variables,
     ),
     Option(
+        *(
+            "auth-origin",
+            "ORIGIN",
+            "another origin that is asked for authorization metadata, as https://HOST",
+        ),
+        commands=RUNS,
+        kind=Kind.LIST,
+        reader=readers.origins,
+        sets="auth_origins",
+        family="http",
+    ),
+    Option(
         "env",
         "NAME[=VALUE]",
         "an environment variable for the server; without =VALUE, this process's variable of that name",

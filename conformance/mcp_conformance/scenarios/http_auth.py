@@ -1,7 +1,8 @@
 """Requests with another credential than the user's, or with none, and the metadata of a protected resource.
 
-The user's credential goes nowhere else: these requests go to the server itself, redirects are not followed,
-and only metadata at the server's own origin is requested, without any of the user's headers.
+The user's credential goes nowhere else: these requests go to the server itself, and redirects are not
+followed.  Metadata is requested without any of the user's headers, and from another origin only where
+`may_ask` allows it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +25,7 @@ from mcp_conformance.scenarios.http_requests import (
     delete,
     exchanges,
     lines_of,
+    requested,
     send_raw,
 )
 from mcp_conformance.target.scenario import scenario
@@ -224,24 +227,23 @@ class Metadata:
     @property
     def document(self) -> dict[str, Any] | None:
         """The document; None if the response has none."""
-        body = self.reply.messages[0] if len(self.reply.messages) == 1 else None
-        is_json = self.reply.media_type == "application/json" or self.reply.media_type.endswith("+json")
-        return body if self.reply.status == 200 and is_json and isinstance(body, dict) else None
+        return self.reply.document
 
 
 @scenario
 def metadata(server: Server) -> Metadata | None:
     """Request the metadata where the challenge names it, else at the well-known paths; None if there is none.
 
-    Skips the check if the challenge names another origin, which is not asked.
+    Skips the check if the challenge names an origin that is not asked.
     """
-    own = lines_of(outsider(server)).server.endpoint
+    session = outsider(server)
+    own = lines_of(session).server.endpoint
     named = metadata_url(unauthorized(server))
     if named:
-        return Metadata(_fetch(server, _target_at(own, named)), is_named=True)
+        return Metadata(requested(session, _named(server, named)), is_named=True)
     path = own.target.partition("?")[0]
     paths = dict.fromkeys((WELL_KNOWN + ("" if path == "/" else path), WELL_KNOWN))
-    found = (Metadata(_fetch(server, one), is_named=False) for one in paths)
+    found = (Metadata(requested(session, replace(own, target=one)), is_named=False) for one in paths)
     return next((one for one in found if one.document is not None), None)
 
 
@@ -259,21 +261,37 @@ def metadata_document(server: Server) -> tuple[HttpReply, dict[str, Any]]:
     return found.reply, found.document
 
 
-def _target_at(own: Endpoint, url: str) -> str:
+def named_address(reply: HttpReply) -> Endpoint:
+    """Return the address of the metadata in a challenge; skip if it names none that can be requested."""
+    return _parsed(require(metadata_url(reply) or None, skip="no challenge names the metadata"))
+
+
+def _parsed(url: str) -> Endpoint:
     try:
-        named = Endpoint.parse(url)
+        return Endpoint.parse(url)
     except ValueError as error:
         skip(f"the address of the metadata cannot be requested: {error}")
-    if not is_same_origin(own, named):
-        skip(f"the metadata is at another origin, which is not asked: {named.origin}")
-    return named.target
 
 
-def _fetch(server: Server, target: str) -> HttpReply:
-    session = outsider(server)
-    own = lines_of(session).server.endpoint
-    request = Request.to(replace(own, target=target), "GET", ((b"Accept", b"application/json"),))
-    return send_raw(session, request)
+def _named(server: Server, url: str) -> Endpoint:
+    """Return the address of the metadata; skip if it cannot be asked."""
+    own = lines_of(outsider(server)).server.endpoint
+    named = _parsed(url)
+    if is_same_origin(own, named):
+        return replace(own, target=named.target)
+    if not may_ask(named, own, server.settings.auth_origins):
+        skip(f"the metadata is at another origin: --auth-origin {named.origin} lets it be asked")
+    return named
+
+
+def may_ask(named: Endpoint, own: Endpoint, allowed: tuple[str, ...]) -> bool:
+    """Return whether an address may be requested.
+
+    It is at the server's own origin, at one that the user allows, or on this machine as the server is: a
+    server elsewhere could have us ask what only this machine reaches.
+    """
+    is_near = named.is_loopback and own.is_loopback
+    return is_near or named.origin == own.origin or named.origin in allowed
 
 
 def is_same_origin(one: Endpoint, other: Endpoint) -> bool:
@@ -293,3 +311,28 @@ def identifies(resource: Any, own: Endpoint) -> bool:
         return False
     above, path = named.target.rstrip("/"), own.target.partition("?")[0].rstrip("/")
     return path == above or path.startswith(f"{above}/")
+
+
+def is_hidden(named: Endpoint, own: Endpoint) -> bool:
+    """Return whether clients that reach the server cannot reach an address: its name or network is inside.
+
+    That is a name without a dot, or an address of this machine or of a private network where the server has
+    none.
+    """
+    if named.host == own.host or (named.is_loopback and own.is_loopback):
+        return False
+    return _is_inside(named) and not (_is_inside(own) and _address(named.host) is not None)
+
+
+def _is_inside(endpoint: Endpoint) -> bool:
+    address = _address(endpoint.host)
+    if address is None:
+        return endpoint.is_loopback or "." not in endpoint.host
+    return address.is_private
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None

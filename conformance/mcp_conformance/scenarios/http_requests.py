@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,8 @@ from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
+from mcp_conformance.transport.http.client import Client
+from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.http.exchange import CUT_OFF, EVENT_STREAM, Exchange
 from mcp_conformance.transport.http.headers import ACCEPT, JSON
 from mcp_conformance.transport.http.lines import HttpLines, why_unanswered
@@ -29,6 +32,9 @@ RAW = "unusual HTTP requests"
 RESPONSE_SECONDS = 5.0
 """How long a response may take; more if the server is slow."""
 SHOWN_BODY, SHOWN_IN_SENTENCE = 400, 80
+# Not measured: documents of large providers have some 5 kB.
+MAX_DOCUMENT = 1024 * 1024
+"""The bytes of a document of another server that are read."""
 
 HeaderValue = str | bytes | None | Sequence[str | bytes]
 """The value of a header; None leaves the header out, a list sends it several times."""
@@ -91,6 +97,13 @@ class HttpReply:
         else:
             texts = [self.body.strip()] if self.body.strip() else []
         return [message for message, _, _ in map(decode, texts) if message is not ABSENT]
+
+    @property
+    def document(self) -> dict[str, Any] | None:
+        """The JSON object that the response brings with the status 200; None if it brings none."""
+        body = self.messages[0] if len(self.messages) == 1 else None
+        is_json = self.media_type == "application/json" or self.media_type.endswith("+json")
+        return body if self.status == 200 and is_json and isinstance(body, dict) else None
 
     @property
     def answer(self) -> Any:
@@ -278,6 +291,20 @@ def send_raw(
     if not exchange.has_ended:
         exchange.give_up(limit)
     return HttpReply(exchange, message)
+
+
+def requested(session: Session, endpoint: Endpoint) -> HttpReply:
+    """GET a JSON document at an address of this server or another, without any header of the user's."""
+    request = Request.to(endpoint, "GET", ((b"Accept", b"application/json"),))
+    if endpoint.origin == lines_of(session).server.endpoint.origin:
+        return send_raw(session, request)
+    limit = session.scaled_timeout(RESPONSE_SECONDS)
+    with closing(Client(endpoint, max_body=MAX_DOCUMENT)) as client:
+        exchange = client.begin(request)
+        exchange.wait(limit)
+        if not exchange.has_ended:
+            exchange.give_up(limit)
+    return HttpReply(exchange)
 
 
 def changed(headers: Headers, changes: Mapping[str, HeaderValue]) -> Headers:

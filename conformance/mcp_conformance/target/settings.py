@@ -73,6 +73,7 @@ class Settings:
     ``database`` remembers the values that failed, if it is not Hypothesis's own; ``kept`` is the directory
     for what is learned of the tools, None to keep nothing.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
+    ``auth_origins`` are other origins that may be asked about authorization.
     ``solo`` knows whether its processes can run beside each other, ``spacing`` how many messages a second it
     takes.  ``surroundings`` says that checks start the server as other machines would: by a ``launcher``
     before the command, or in the directory ``work`` instead of that of the throwaway folder.
@@ -110,6 +111,7 @@ class Settings:
     on_wait: OnWait | None = None
     clock: Clock = SYSTEM_CLOCK
     http: HttpServer | None = None
+    auth_origins: tuple[str, ...] = ()
     database: ExampleDatabase | None = None
     solo: Solo = field(default_factory=Solo, compare=False)
     spacing: Spacing = field(default_factory=Spacing, compare=False)
