@@ -29,6 +29,9 @@ LOST_ID = "Read the id before whatever can fail, so that the error has it too."
 ID_OF_ANOTHER = (
     "Keep the id of a request beside its work until the answer is written: this answer has another id."
 )
+RESULT_OF_ANOTHER = (
+    "Keep the result of a call in a variable of its own until it is sent, not where all calls keep theirs."
+)
 NOT_PERMITTED = (
     "Give a credential that may call this tool, with its scope (--header), or leave the tool out (--call)."
 )

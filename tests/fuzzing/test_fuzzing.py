@@ -31,6 +31,7 @@ from mcp_conformance_fixtures.validating import TOOL, fault_without, first_item
 from support import REFERENCE, environment, forked, mutant, run_suite
 from support.bench import leave_out_shrinking, run_checks, settings_in_memory
 from support.in_memory import mutated
+from support.nightly import some_of
 
 REVISION = "2025-11-25"
 QUICK = ("--timeout", "5", "--revision", REVISION)
@@ -98,6 +99,18 @@ def test_missing_result_is_found_and_shrunk(fuzzed, seed):
     (failed,) = fuzzed(serve, "weather", ANSWERED, VALIDATED, seed=seed)
     assert (failed.row.id, failed.outcome) == ("tools.structured.present", "failed")
     assert re.search(r'valid arguments {"city":"(example)?","days":4}:', failed.text), failed.text
+
+
+@pytest.mark.parametrize("seed", some_of(range(10), 5))
+def test_an_integer_of_more_than_64_bits_is_found_and_shrunk(fuzzed, seed):
+    """It is an edge of the schema, so each seed has it."""
+    serve = mutated(named("an_integer_of_more_than_64_bits_raises_an_exception").mutate)
+    (thrown,) = fuzzed(serve, "add", "tools.call.no-exception", seed=seed)
+    assert thrown.outcome == "failed"
+    a = int(
+        re.search(r'{"a":(-?\d+),"b":[^}]+}: OverflowError: int too big to convert', thrown.text).group(1)
+    )
+    assert a in (2**63, -(2**63) - 1)
 
 
 def overflows(_, request, reply):

@@ -38,7 +38,8 @@ def test_a_finding_over_http_is_shown_again(one, tmp_path):
     given = [word for name, value in headers for word in ("--header", f"{name}: {value}")]
     variables = {f"HEADER_{name.upper()}": value for name, value in headers}
     shell = Shell(tmp_path, lambda: served(started(one.name), port=port), **variables)
-    words = ["run", *LIMITS, "--fuzz", "none", *EVERYTHING, *checks_of(one), *given, "--url", url]
+    fuzz = "quick" if one.is_fuzzed else "none"
+    words = ["run", *LIMITS, "--fuzz", fuzz, *EVERYTHING, *checks_of(one), *given, "--url", url]
     _, output, found = shell.run(words)
     assert found or one.name == "the_body_of_a_refused_request_stays_unread", output
     shell.expect_found_again(found)

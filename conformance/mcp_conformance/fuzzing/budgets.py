@@ -132,6 +132,8 @@ class ProtocolBudget:
     # Not measured: random sequences repeat these calls several hundred times, within `seconds_per_example`.
     max_quick_call_seconds: float = 0.5
     max_all_calls_seconds: float = 5.0
+    # Not measured: up to 16 of these are made once more alone, so they take 1.6 s at most.
+    max_steady_call_seconds: float = 0.1
     # Five of the requests at once are lists: larger ones would fill the log of a conversation (12 MB).
     max_list_bytes: int = 1_000_000
     # The mutants that lose or mix up requests among many need ten.  Not measured: how many real servers need.

@@ -27,6 +27,7 @@ from mcp_conformance.fuzzing.payloads import (
     unusual_requests,
 )
 from mcp_conformance.fuzzing.random_bursts import Offer, RandomBursts, broken_line
+from mcp_conformance.fuzzing.swapped import Results, call_key, result_alone, swapped_results
 from mcp_conformance.protocol.jsonrpc import Line, show
 from mcp_conformance.protocol.methods import NO_SUCH_METHOD
 from mcp_conformance.protocol.text import last_line, shorten
@@ -147,8 +148,10 @@ def _send_right_messages(conversation: FuzzConversation) -> None:
     conversation.begin_stage("many requests", broken_rules, slow_answers=True)
     # One list only: each is long, and the point is many requests.
     conversation.send(*_many(conversation, [conversation.liveness.method, NO_SUCH_METHOD, *lists[:1]]))
-    conversation.begin_stage("calls", broken_rules, slow_answers=True)
+    alone: Results = {}
+    conversation.begin_stage("calls", partial(call_violations, alone), slow_answers=True)
     with_progress = _calls_with_progress(conversation, calls)
+    _steady_calls_together(conversation, calls, alone)
     in_any_order(conversation, lists, with_progress + [call for call in calls if call not in with_progress])
 
 
@@ -190,6 +193,26 @@ def _calls_with_progress(conversation: FuzzConversation, calls: list[Call]) -> l
         others = (None, number, f"token {number}")
         conversation.send(*(conversation.call(call, conversation.next_id(), token) for token in others))
     return with_progress
+
+
+def _steady_calls_together(conversation: FuzzConversation, calls: list[Call], alone: Results) -> None:
+    """Make calls alone, to learn which have the same result each time, and then those at once."""
+    steady = []
+    for call in [one for one in calls if one.reply.seconds < PROTOCOL.max_steady_call_seconds]:
+        window = conversation.send(conversation.call(call, conversation.next_id()))
+        text = result_alone(call, window) if window is not None else ""
+        if text:
+            steady.append(call)
+            alone[call_key(call.params)] = text
+    if len(alone) > 1:
+        many = itertools.islice(itertools.cycle(steady), PROTOCOL.requests_at_once)
+        conversation.send(*(conversation.call(call, conversation.next_id()) for call in many))
+
+
+def call_violations(alone: Results, window: Window) -> Iterator[Violation]:
+    """Yield violations in a window of calls, of which some have a known result when they are made alone."""
+    yield from broken_rules(window)
+    yield from map(Violation, swapped_results(alone, window))
 
 
 def in_any_order(conversation: FuzzConversation, lists: list[str], calls: list[Call]) -> None:
