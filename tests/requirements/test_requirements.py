@@ -1,5 +1,6 @@
 """The rules: each has a check or a reason for none, and `docs/requirements.md` is up to date."""
 
+import ast
 import json
 import sys
 from collections import Counter
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from mcp_conformance.cli.main import main
 from mcp_conformance.requirements import catalogue
-from mcp_conformance.requirements.checks import checked
+from mcp_conformance.requirements.checks import checked, checks, suites_directory
 from mcp_conformance.requirements.official import NOT_HERE, SCENARIOS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -19,6 +20,18 @@ import generating  # noqa: E402
 def test_the_page_of_requirements_is_up_to_date():
     page = generating.REQUIREMENTS.read_text(encoding="utf-8")
     assert page == generating.requirements_page(), "run: python docs/generating.py requirements"
+
+
+def test_checks_are_read_without_their_bodies():
+    suites = sorted(suites_directory().glob("test_*.py"))
+    named = [
+        (path.name, node.name)
+        for path in suites
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+    assert named == [(one.suite, one.name) for one in checks()]
+    assert all(one.requirements for one in checks())
 
 
 def test_each_rule_has_either_a_check_or_a_reason_for_none():

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mcp_conformance.options.given import Chosen
 from mcp_conformance.plugin.options import CommandOptionsPlugin
-from mcp_conformance.plugin.status_line import StatusLinePlugin
 from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.requirements.checks import suites_directory
 from mcp_conformance.transport.machine import machine_fault
+
+if TYPE_CHECKING:
+    from mcp_conformance.plugin.status_line import StatusLinePlugin
 
 ISOLATED = (
     f"--rootdir={os.curdir}",
@@ -71,11 +74,24 @@ class MachinePlugin:
         self.is_at_fault = bool(machine_fault(excinfo.value))
 
 
-class CausePlugin:
-    """A pytest plugin that says why a server ended instead of starting, before the report does."""
+class ShownPlugin:
+    """A pytest plugin that shows the run meanwhile, and first in the report why a server did not start.
 
-    def __init__(self, chosen: Chosen, shown: StatusLinePlugin):
-        self._chosen, self._shown = chosen, shown
+    What shows the run loads slowly: it loads when the server starts already.
+    """
+
+    _shown: StatusLinePlugin
+
+    def __init__(self, chosen: Chosen):
+        self._chosen = chosen
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Load the plugin that shows the run."""
+        from mcp_conformance.plugin.status_line import StatusLinePlugin  # noqa: PLC0415
+
+        self._shown = StatusLinePlugin()
+        config.pluginmanager.register(self._shown)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self) -> None:
@@ -91,9 +107,8 @@ def run_suites(chosen: Chosen, rest: Sequence[str], *plugins: object, name: str 
 
     ``rest`` are pytest's options.  A diagnosis comes first if the server ended instead of starting.
     """
-    shown, machine = StatusLinePlugin(), MachinePlugin()
-    cause = CausePlugin(chosen, shown)
-    own = [shown, machine, cause, CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
+    machine = MachinePlugin()
+    own = [machine, ShownPlugin(chosen), CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
     words = [str(suites_directory()), *ISOLATED, *rest, *NO_REWRITE_WARNING]
     status = int(pytest.main(words, plugins=own))
     return MACHINE if machine.is_at_fault else status

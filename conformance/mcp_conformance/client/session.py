@@ -36,8 +36,9 @@ class Session:
     The session declares ``capabilities``, and answers requests of the server for them from ``client``, by
     method; it always answers ping, and refuses everything else.  No method raises for what a server does: a
     request without an answer gives a `Reply` with a ``fault``.  ``sent`` counts the lines of the client,
-    which ``spacing`` keeps apart if they must be few.  ``preparation`` are the lines by which its process was
-    made to know what another one does, and ``renamed`` has the values that are others in it, as JSON texts.
+    which ``spacing`` keeps apart if they must be few.  ``begun`` is the request of an opening for which
+    nothing waits yet.  ``preparation`` are the lines by which its process was made to know what another one
+    does, and ``renamed`` has the values that are others in it, as JSON texts.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Session:
         self.lines = MessageLog()
         self.received = Received(self.lines, lambda: self.liveness_method)
         self.opening: Reply | None = None
+        self.begun: Line | None = None
         self.first_list: tuple[Line, ...] = ()
         self.is_silent = False
         self.is_closing = False
@@ -115,7 +117,8 @@ class Session:
 
     def discover(self, timeout: float | None = None) -> Reply:
         """Send ``server/discover``."""
-        self.opening = self.request("server/discover", timeout=timeout)
+        begun, self.begun = self.begun, None
+        self.opening = self.await_reply(begun or self.send("server/discover"), timeout)
         return self.opening
 
     def initialize(self, timeout: float | None = None) -> Reply:
@@ -130,12 +133,9 @@ class Session:
 
         The revision proposed is that of the session unless another is given.
         """
-        params = {
-            "protocolVersion": revision or self.revision,
-            "capabilities": self.capabilities,
-            "clientInfo": self.client_info,
-        }
-        self.opening = self.request("initialize", params, timeout=timeout)
+        begun, self.begun = self.begun, None
+        request = begun or self.send(*_proposal(self, revision or self.revision))
+        self.opening = self.await_reply(request, timeout)
         offered = self.opening.value.get("protocolVersion") if self.opening.value is not None else None
         if offered is not None and offered.json in revisions.HANDSHAKE:
             self.revision = offered.json
@@ -321,6 +321,20 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.begin_close()
+
+
+def begin(session: Session) -> None:
+    """Send the request that opens the conversation; `Session.open` waits for its answer."""
+    is_modern = session.is_modern
+    session.begun = session.send(*("server/discover",) if is_modern else _proposal(session, session.revision))
+
+
+def _proposal(session: Session, revision: str) -> tuple[str, Any]:
+    return "initialize", {
+        "protocolVersion": revision,
+        "capabilities": session.capabilities,
+        "clientInfo": session.client_info,
+    }
 
 
 def give_up(session: Session) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mcp_conformance.doctor.causes import why_not_started
+from collections.abc import Sequence
+
+from mcp_conformance.client.session import Session
 from mcp_conformance.options.given import BadOption
 from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.protocol.text import named
@@ -16,16 +18,18 @@ MAX_REASON = 1000
 """The most characters of a reason that may quote the server."""
 
 
-def probed(options: RunOptions, settings: Settings) -> Subject:
-    """Return the server in each revision wanted.  Raises `BadOption` for an error of the user.
+def probed(options: RunOptions, settings: Settings, begun: Sequence[Session] = ()) -> Subject:
+    """Return the server in each revision wanted; the first sessions may have ``begun`` already.
 
-    Raises `CannotStart` for a fault of the machine.
+    Raises `BadOption` for an error of the user, `CannotStart` for a fault of the machine.
     """
     try:
-        subject = probe_all(settings, options.revisions)
+        subject = probe_all(settings, options.revisions, begun)
     except CannotStart as error:
         if machine_fault(error):
             raise
+        from mcp_conformance.doctor.causes import why_not_started  # noqa: PLC0415  (only such a server needs it)
+
         raise BadOption(settings.redaction.text(why_not_started(settings, str(error)))) from error
     if wrong := _user_error(options, subject):
         subject.close()

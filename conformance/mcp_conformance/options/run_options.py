@@ -14,15 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_conformance.client.spacing import Spacing
-from mcp_conformance.doctor.causes import why_not_started
 from mcp_conformance.options.given import BadOption, Chosen, Given
 from mcp_conformance.options.readers import contract_in, json_value
 from mcp_conformance.options.table import OPTIONS, read
 from mcp_conformance.outcome import ToolBugs
 from mcp_conformance.protocol.text import did_you_mean
-from mcp_conformance.report.baseline import Baseline
-from mcp_conformance.report.exercise import RequiredExercise
-from mcp_conformance.report.model import Report
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import LANDLOCK, NAMESPACES, NONE, Choice, Sandbox
 from mcp_conformance.target.contract import FILE, Contract
@@ -35,6 +31,9 @@ from mcp_conformance.transport.redaction import Redaction
 
 if TYPE_CHECKING:
     from mcp_conformance.backend.backend import Backend
+    from mcp_conformance.report.baseline import Baseline
+    from mcp_conformance.report.exercise import RequiredExercise
+    from mcp_conformance.report.model import Report
 
 ALLOWANCES = ("allow-read", "allow-write", "allow-net")
 MAY_HIDE = ("url", "example", "failing-call", "mutating-call")
@@ -164,6 +163,8 @@ def _expect_program(chosen: Chosen, settings: Settings) -> None:
         similar = did_you_mean(chosen.command.text, chosen.servers) if not chosen.is_configured else ""
         if similar:
             raise chosen.command.error(f"no server and no program is called {program}{similar}")
+        from mcp_conformance.doctor.causes import why_not_started  # noqa: PLC0415  (only such a command needs it)
+
         raise chosen.command.error(why_not_started(settings, "no such program"))
 
 

@@ -31,6 +31,7 @@ import pytest
 from mcp_conformance.options.probing import probed
 from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.plugin.applicability import not_applicable, why_not
+from mcp_conformance.plugin.early import EARLY
 from mcp_conformance.plugin.node_ids import CHOSEN, chosen_suites, expect_found, is_chosen, send_node_ids
 from mcp_conformance.plugin.options import FOR_WORKERS, RUN_OPTIONS, usage_errors
 from mcp_conformance.plugin.phases import COLLECTION
@@ -45,7 +46,6 @@ from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import ProbeFailure, Subject, Surface
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.machine import machine_fault
-from mcp_conformance.transport.throwaway import throwaway_folder
 
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
@@ -72,9 +72,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     stack = ExitStack()
     config.add_cleanup(stack.close)
     stack.enter_context(state.stops.watched())
-    throwaway = stack.enter_context(throwaway_folder())
-    options = config.stash[RUN_OPTIONS]
-    chosen = replace(options.settings.within(throwaway), on_wait=state.wait)
+    options, early = config.stash[RUN_OPTIONS], config.stash[EARLY]
+    chosen = replace(early.settings, on_wait=state.wait)
     if chosen.http is not None:
         config.add_cleanup(chosen.http.close)
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")
@@ -86,8 +85,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         state.probe_traceback = config.workerinput["mcp_probe_traceback"]  # type: ignore[attr-defined]
         return
     try:
+        if early.head_start is not None and _may_run_all(config):
+            early.load()
         with usage_errors():
-            subject = probed(options, chosen)
+            begun = early.head_start.take(chosen) if early.head_start is not None else ()
+            subject = probed(options, chosen, begun)
         state.take_subject(subject)
         if subject.live and _may_run_all(config):
             subject.processes_in(min(one.revision for one in subject.live)).prepare(FIRST_STARTS)

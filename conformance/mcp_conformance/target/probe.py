@@ -21,6 +21,7 @@ from mcp_conformance.protocol.methods import LISTED, LISTS, NO_SUCH_METHOD
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.beside import find_alone
+from mcp_conformance.target.head_start import LATEST, MAX_SESSIONS, probe_order
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.spoiling import serves_each, spoiling
 from mcp_conformance.target.surface import (
@@ -395,32 +396,32 @@ def stable_listing(session: Session, method: str) -> Listing:
     return listing
 
 
-def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
+def probe_all(settings: Settings, wanted: Sequence[str], begun: Sequence[Session] = ()) -> Subject:
     """Probe the server in each revision of ``wanted``; each process starts while the one before is probed.
 
     ``("latest",)`` means the handshake revision that it agrees to, and the newest modern one that it speaks.
-    Sessions that checks can use stay open (`Subject.close`).  Raises `CannotStart`.
+    The first sessions may have ``begun`` already (`HeadStart`).  Sessions that checks can use stay open
+    (`Subject.close`).  Raises `CannotStart`.
     """
-    latest = tuple(wanted) == ("latest",)
-    order = (revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN) if latest else tuple(wanted)
-    subject, found = Subject(settings, ()), list[Surface]()
+    latest = tuple(wanted) == LATEST
+    order = probe_order(wanted)
+    subject, found, sessions = Subject(settings, ()), list[Surface](), list(begun)
     try:
-        processes = [settings.start()]
+        sessions = sessions or [_session(settings, settings.start(), order[0])]
     except NotServing as error:
         return Subject(settings, (_not_serving(order[0], error),), probed=order)
     try:
-        for following, revision in enumerate(order, 1):
-            if following < len(order):
-                processes.append(settings.start())
+        for place, revision in enumerate(order):
+            for ahead in order[place + len(sessions) : place + MAX_SESSIONS]:
+                sessions.append(_session(settings, settings.start(), ahead))
             timeout = _discover_timeout(settings, found) if revisions.is_modern(revision) else None
-            session = _session(settings, processes.pop(0), revision)
-            found.append(_probed(subject, session, exactly=not latest, timeout=timeout))
+            found.append(_probed(subject, sessions.pop(0), exactly=not latest, timeout=timeout))
     except BaseException:
         subject.close()
         raise
     finally:
-        for process in processes:
-            process.stop()
+        for session in sessions:
+            session.close()
     if latest:
         _probe_named(subject, found)
     unopened = tuple(_started_alone(subject, order, found, exactly=not latest))
