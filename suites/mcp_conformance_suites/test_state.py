@@ -70,6 +70,16 @@ def test_what_was_made_in_one_parent_is_not_in_another(server):
     expect_none_of(server, "state.hierarchy")
 
 
+@pytest.mark.requirement("state.delete-parent")
+def test_what_lies_in_a_deleted_thing_is_not_shown_in_it(server):
+    expect_none_of(server, "state.delete-parent")
+
+
+@pytest.mark.requirement("state.pages")
+def test_pages_lose_and_repeat_nothing_that_stood_throughout(server):
+    expect_none_of(server, "state.pages")
+
+
 @pytest.mark.requirement("state.concurrency")
 def test_two_changes_at_once_leave_one_of_them(server):
     expect_none_of(server, "state.concurrency")

@@ -11,7 +11,7 @@ from typing import Any
 from mcp_conformance.state.hand import Lost, Spent
 from mcp_conformance.state.kinds import is_deletion
 from mcp_conformance.state.learning import Learned
-from mcp_conformance.state.links import Doing, Effect, Thing, Workable
+from mcp_conformance.state.links import Doing, Effect, Link, Thing, Workable
 from mcp_conformance.state.oracles import (
     concurrency,
     delete_twice,
@@ -21,6 +21,8 @@ from mcp_conformance.state.oracles import (
     list_after_delete,
     list_once,
     neighbours,
+    orphans,
+    pages,
     read_after_change,
     read_after_create,
     reading_changes_nothing,
@@ -28,11 +30,14 @@ from mcp_conformance.state.oracles import (
     same_read,
     use_after_free,
 )
+from mcp_conformance.state.paging import pager_of
 from mcp_conformance.state.scene import (
     Change,
     Creation,
     Deletion,
     Nesting,
+    Orphaning,
+    Paging,
     Refusal,
     RefusedChange,
     Rewriting,
@@ -77,6 +82,8 @@ ORACLES = (
     Oracle("state.failed-create", (Refusal,), failed_create),
     Oracle("state.failed-change", (RefusedChange,), failed_change),
     Oracle("state.hierarchy", (Nesting,), hierarchy),
+    Oracle("state.delete-parent", (Orphaning,), orphans),
+    Oracle("state.pages", (Paging,), pages),
     Oracle("state.concurrency", (Together,), concurrency),
     Oracle("state.member-order", (Rewriting,), same_call),
     Oracle("state.number-form", (Rewriting,), same_call),
@@ -104,27 +111,32 @@ class Found:
 def plays(learned: Learned) -> Iterator[Play]:
     """Yield the scenes of what was learned, each kind for all things before the next."""
     lasting = [one for one in learned.things if one.lasts]
+    yield from map(_creation, lasting)
+    yield from (_deletion(one, effect) for one in lasting for effect in _deleting(one))
+    yield from map(_refusal, lasting)
+    yield from (_change(one, effect) for one in lasting for effect in _changing(one))
     for one in lasting:
-        yield _creation(one)
+        taking = one.doing(Doing.TAKES)[:MAX_CHANGES]
+        yield from (_refused_change(one, effect) for effect in (*_changing(one), *taking))
+    pairs = [(parent, child) for child in lasting for parent in lasting if parent is not child]
+    yield from (_nesting(*pair) for pair in pairs)
+    for parent, child in pairs:
+        yield from (_orphaning(parent, each, child) for each in _deleting(parent) if is_deletion(each))
     for one in lasting:
-        for effect in sorted(one.doing(Doing.DELETES), key=lambda each: not is_deletion(each))[:1]:
-            yield _deletion(one, effect)
+        lists = [each for each in one.lists if pager_of(each.reader.tool) is not None]
+        yield from (_paging(one, link, next(iter(_deleting(one)), None)) for link in lists[:1])
     for one in lasting:
-        yield _refusal(one)
-    for one in lasting:
-        for effect in one.doing(Doing.CHANGES)[:MAX_CHANGES]:
-            yield _change(one, effect)
-    for one in lasting:
-        for effect in (*one.doing(Doing.CHANGES)[:MAX_CHANGES], *one.doing(Doing.TAKES)[:MAX_CHANGES]):
-            yield _refused_change(one, effect)
-    for one in lasting:
-        yield from (_nesting(parent, one) for parent in lasting if parent is not one)
-    for one in lasting:
-        yield from (
-            _together(one, effect) for effect in one.doing(Doing.CHANGES)[:1] if len(effect.paths) > 1
-        )
-    for one in lasting:
-        yield _rewriting(one, learned.readers)
+        yield from (_together(one, effect) for effect in _changing(one)[:1] if len(effect.paths) > 1)
+    yield from (_rewriting(one, learned.readers) for one in lasting)
+
+
+def _deleting(thing: Thing) -> list[Effect]:
+    """Return what deletes a thing, for good if something does; none or one."""
+    return sorted(thing.doing(Doing.DELETES), key=lambda each: not is_deletion(each))[:1]
+
+
+def _changing(thing: Thing) -> tuple[Effect, ...]:
+    return thing.doing(Doing.CHANGES)[:MAX_CHANGES]
 
 
 def _creation(thing: Thing) -> Play:
@@ -149,6 +161,14 @@ def _refused_change(thing: Thing, effect: Effect) -> Play:
 
 def _nesting(parent: Thing, child: Thing) -> Play:
     return Play("parents", lambda stage: stage.nest(parent, child))
+
+
+def _orphaning(parent: Thing, effect: Effect, child: Thing) -> Play:
+    return Play("deleted parents", lambda stage: iter([stage.orphan(parent, effect, child)]))
+
+
+def _paging(thing: Thing, link: Link, effect: Effect | None) -> Play:
+    return Play("pages", lambda stage: stage.turn_pages(thing, link, effect))
 
 
 def _together(thing: Thing, effect: Effect) -> Play:

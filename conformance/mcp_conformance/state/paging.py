@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
@@ -63,3 +64,48 @@ def _default(member: Member) -> Any:
 def _goes_on(name: str, value: Any) -> bool:
     words = set(words_of(name))
     return bool(value) and bool(words & MORE or (words & STARTS and words & {"next", "cursor", "token"}))
+
+
+@dataclass(frozen=True)
+class Pager:
+    """How a tool is asked for a page: the members for the cursor and, if there is one, for the size."""
+
+    cursor: Path
+    size: Path | None = None
+    smallest: int = 1
+
+    def first(self, size: int) -> dict[Path, Any]:
+        """Return the values for a first page of so many items, if that can be asked for."""
+        return {} if self.size is None else {self.size: max(size, self.smallest)}
+
+
+def pager_of(tool: Tool) -> Pager | None:
+    """Return how a tool is asked for a page; None if it takes no cursor.
+
+    A cursor is a text that the server makes.  The number of a page or of an item is not one: it means what
+    stands there when it is asked for.
+    """
+    members = [one for one in members_of(tool.input_schema) if len(one.path) == 1]
+    cursors = [one for one in members if one.types - {"null"} == {"string"} and is_cursor(one.name)]
+    sizes = [one for one in members if one.path in limits_for(tool, {})]
+    if not cursors:
+        return None
+    least = [one.get("minimum") for size in sizes[:1] for one in size.parts]
+    smallest = max([1, *(one for one in least if isinstance(one, int))])
+    return Pager(cursors[0].path, sizes[0].path if sizes else None, smallest)
+
+
+def is_cursor(name: str) -> bool:
+    """Return whether a member of arguments, or of an answer, is a cursor by its name."""
+    words = set(words_of(name))
+    return "cursor" in words or ("token" in words and bool(words & {"page", "next", "continuation"}))
+
+
+def next_cursor(structure: Any) -> str | None:
+    """Return the cursor of the next page that an answer gives; None if it gives none, or several."""
+    found = {
+        value
+        for place, value in leaves(structure)
+        if place and is_cursor(place[-1]) and isinstance(value, str) and value
+    }
+    return found.pop() if len(found) == 1 else None

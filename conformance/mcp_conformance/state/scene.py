@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_conformance.client.tool_call import Call
-from mcp_conformance.state.links import Doing, Effect, Link, Made, Thing, Workable
+from mcp_conformance.state.links import Doing, Effect, Handle, Link, Made, Thing, Workable
 from mcp_conformance.state.noise import Noise
-from mcp_conformance.state.places import Difference
+from mcp_conformance.state.paging import Pager, next_cursor, pager_of
+from mcp_conformance.state.places import Difference, lengths
 from mcp_conformance.state.workshop import Look, Workshop
 from mcp_conformance.world.success import NUMBER
 from mcp_conformance.world.worked import Path
@@ -20,6 +21,8 @@ FEW = 3
 """How many are made where one is changed: it has a neighbour on either side."""
 REPEATS = 3
 """How often a read is repeated: what comes and goes is seen twice."""
+MAX_PAGES = 12
+"""Not measured: in how many pages a list is read at most.  Each is to show a third of it."""
 MAX_LINKS = 4
 """Not measured: through how many links a thing is looked at."""
 
@@ -158,6 +161,52 @@ class Nesting:
 
 
 @dataclass(frozen=True, eq=False)
+class Orphaning:
+    """A thing was made in another one, its parent, which was then deleted by the call ``done``.
+
+    ``name`` is the value that names the parent.  The looks are at the thing, and at the parent.
+    """
+
+    parent: Thing
+    effect: Effect
+    home: Made
+    name: Any
+    child: Thing
+    made: Made
+    before: Sight
+    done: Call
+    after: Sight
+    home_before: Sight
+    home_after: Sight
+
+    @property
+    def gone(self) -> list[Link]:
+        """The links that showed the parent before, and do not after."""
+        return [
+            one
+            for one in self.effect.links
+            if self.home_before.shows(one, self.home) and not self.home_after.shows(one, self.home)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Paging:
+    """A list was read page by page, and between two pages something was ``done``.
+
+    That made a thing, or deleted ``deleted``, which a page had shown.  ``before`` and ``after`` are the pages
+    with nothing done between them.
+    """
+
+    thing: Thing
+    link: Link
+    before: Sequence[Look]
+    pages: Sequence[Look]
+    after: Sequence[Look]
+    done: Call
+    deleted: Made | None
+
+
+@dataclass(frozen=True, eq=False)
 class Restart:
     """Things were made, one was changed and one deleted, and looked at before and after a restart.
 
@@ -279,20 +328,79 @@ class Stage:
     def nest(self, parent: Thing, child: Thing) -> Iterator[Nesting]:
         """Make a thing in one of two parents, and look for it in both."""
         parents = self._made(parent, 2)
+        made, handle = self._made_in(parents[0], parent, child)
+        values = [self.shop.value(one, handle) for one in parents]
+        self._require(values[1] is not None)
+        for link in links_of(child):
+            for inner in (one for one in _paths_from(link.reader, parent) if link.shows):
+                naming = self.shop.naming(link, made)
+                inside = self.shop.look(link.reader, {**naming, inner: values[0]})
+                outside = self.shop.look(link.reader, {**naming, inner: values[1]})
+                yield Nesting(parent, link, parents, made, inside, outside)
+
+    def orphan(self, parent: Thing, effect: Effect, child: Thing) -> Orphaning:
+        """Make a thing in a parent, and delete the parent."""
+        [home] = self._made(parent, 1)
+        made, handle = self._made_in(home, parent, child)
+        before, home_before = self.sight(child, [made]), self.sight(parent, [home])
+        done = self.shop.apply(effect, home)
+        self._require(done is not None)
+        assert done is not None
+        after = self.sight(child, [made])
+        if any(after.shows(one, made) for one in links_of(child)):
+            self.shop.hand.pause()
+            after = self.sight(child, [made])
+        name, home_after = self.shop.value(home, handle), self.sight(parent, [home])
+        return Orphaning(
+            parent, effect, home, name, child, made, before, done.call, after, home_before, home_after
+        )
+
+    def _made_in(self, home: Made, parent: Thing, child: Thing) -> tuple[Made, Handle]:
+        """Make a thing in another one; return it, and the handle that names the other one for its maker."""
         workable = child.maker.workable
-        for handle, path, _ in self.shop.namings(parents[0], workable, may_write=True):
-            values = [self.shop.value(one, handle) for one in parents]
-            if path not in _paths_from(workable, parent) or None in values:
-                continue
-            made = self.shop.make(child.maker, {path: values[0]})
-            for link in links_of(child) if made is not None else ():
+        for handle, path, value in self.shop.namings(home, workable, may_write=True):
+            if path in _paths_from(workable, parent):
+                made = self.shop.make(child.maker, {path: value})
+                self._require(made is not None)
                 assert made is not None
-                for inner in (one for one in _paths_from(link.reader, parent) if link.shows):
-                    naming = self.shop.naming(link, made)
-                    inside = self.shop.look(link.reader, {**naming, inner: values[0]})
-                    outside = self.shop.look(link.reader, {**naming, inner: values[1]})
-                    yield Nesting(parent, link, parents, made, inside, outside)
-            return
+                return made, handle
+        raise Unjudged
+
+    def turn_pages(self, thing: Thing, link: Link, effect: Effect | None) -> Iterator[Paging]:
+        """Read a list page by page, while a thing is made, and while one is deleted that was shown."""
+        pager = pager_of(link.reader.tool)
+        self._require(pager is not None)
+        assert pager is not None
+        made = self._made(thing, FEW)
+        whole = self.shop.read(link, made[0])
+        first = pager.first(max(lengths(whole.structure).values(), default=0) // FEW + 1)
+        for now in (None, effect) if effect is not None else (None,):
+            before = list(self._pages(link, pager, first))
+            pages: list[Look] = []
+            done: Made | None = None
+            target: Made | None = None
+            for page in self._pages(link, pager, first):
+                pages.append(page)
+                shown = next((one for one in self.shop.made[thing.maker.name] if page.forms(one)), None)
+                if done is None and shown is not None and next_cursor(page.structure) is not None:
+                    target = shown if now is not None else None
+                    done = self.shop.apply(now, shown) if now is not None else self.shop.make(thing.maker)
+                    self._require(done is not None)
+            if done is not None:
+                after = list(self._pages(link, pager, first))
+                yield Paging(thing, link, before, pages, after, done.call, target)
+
+    def _pages(self, link: Link, pager: Pager, first: Mapping[Path, Any]) -> Iterator[Look]:
+        """Yield the pages of a list, each when it is asked for."""
+        values = dict(first)
+        for _ in range(MAX_PAGES):
+            page = self.shop.look(link.reader, values)
+            yield page
+            cursor = next_cursor(page.structure)
+            if cursor is None:
+                return
+            values[pager.cursor] = cursor
+        raise Unjudged
 
     def before_restart(self, thing: Thing) -> Restart:
         """Make things, change one and delete one; the look after the restart is missing yet."""

@@ -88,7 +88,8 @@ class Look:
 class Workshop:
     """Makes and handles things in one process, through a ``hand``.
 
-    ``rename`` gives arguments the names that things have in that process.
+    ``rename`` gives arguments the names that things have in that process.  ``made`` is what each maker has
+    made in it so far.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Workshop:
     ):
         self.hand, self.ours = hand, ours
         self._tokens, self._revision, self._rename = tokens, revision, rename
+        self.made: dict[str, list[Made]] = {}
         self._fillings: dict[str, Filling] = {}
         self._members: dict[str, list[Member]] = {}
 
@@ -178,7 +180,11 @@ class Workshop:
         if filled is None:
             return None
         call = self.hand.call(maker.workable.tool, filled[0])
-        return Made(maker, filled[1], call) if is_success(call.reply, needs_values=False) else None
+        if not is_success(call.reply, needs_values=False):
+            return None
+        made = Made(maker, filled[1], call)
+        self.made.setdefault(maker.name, []).append(made)
+        return made
 
     def look(self, reader: Workable, values: Mapping[Path, Any] | None = None) -> Look:
         """Call a tool with its arguments, and these values in them."""
