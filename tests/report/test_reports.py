@@ -189,6 +189,12 @@ def test_the_seconds_of_each_phase_are_shown():
     assert "seconds in each phase (those of waiting for the server): probe 1.3 (1.0), end 0.5 (0.0)" in shown
 
 
+def test_the_calls_of_sequences_are_shown():
+    sequences = {"noise": {"calls": 18, "seconds": 0.12}, "walks": {"calls": 1500, "seconds": 3.0}}
+    shown = terminal.render(replace(REPORT, sequences=sequences), verbose=True)
+    assert "calls in sequences: 1,518 (noise 18 (0.1 s), walks 1500 (3.0 s))" in shown
+
+
 def test_json_survives_writing_and_reading():
     for report in (REPORT, GOOD):
         assert is_read_back(report, json_format.read(json_format.render(report)))

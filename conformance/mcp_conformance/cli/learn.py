@@ -114,7 +114,7 @@ def _links(server: Server) -> tuple[ToolLink, ...]:
     tools = server.state.workables()
     if not server.state.may_write() or all(one.tool.read_only for one in tools):
         return ()
-    learned = Learner(server.state.workshop(server.state.session()), tools).learn()
+    learned = Learner(server.state.workshop(server.state.session(), "noise"), tools).learn()
     return tool_links(uses_of(learned, tools))
 
 

@@ -417,6 +417,10 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
         lacking=lacking(config),
         hosts=run_state(config).counts.hosts,
         links=run_state(config).counts.links,
+        sequences={
+            phase: {"calls": calls, "seconds": round(seconds, 2)}
+            for phase, (calls, seconds) in run_state(config).counts.sequences.items()
+        },
         is_partial=not ran_all(config),
     )
 

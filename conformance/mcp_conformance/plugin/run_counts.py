@@ -29,7 +29,8 @@ class RunCounts:
     measured.  ``outlived`` counts the processes that have outlived the server.  ``rate`` is the number of
     requests a second to which a server over HTTP has slowed us down, 0 if it did not; ``asked`` is the
     longest wait that it asked for, in seconds; ``spaced`` is the rate of one over stdio.  ``hosts`` counts
-    what the server asks of other hosts, ``links`` are what its tools do with what others make.
+    what the server asks of other hosts, ``links`` are what its tools do with what others make, ``sequences``
+    the calls and the seconds of each phase of the sequences of calls that show it.
     """
 
     starts: Pairs = field(default_factory=Counter)
@@ -44,6 +45,7 @@ class RunCounts:
     spaced: float = 0.0
     hosts: Counter[HostUse] = field(default_factory=Counter)
     links: tuple[ToolLink, ...] = ()
+    sequences: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def add_server(self, server: Server) -> None:
         """Add what the server in one revision has done."""
@@ -58,9 +60,15 @@ class RunCounts:
         spacing = server.settings.spacing
         self.spaced = spacing.rate if spacing.is_slowed else 0.0
         self.links = self.links or tool_links(server.state.uses)
+        self._add_sequences(server.state.spent)
         for session in server.sessions.every:
             numbers["sent", revision] += session.sent
             numbers["dropped", ""] += session.lines.dropped
+
+    def _add_sequences(self, spent: Mapping[str, tuple[int, float]]) -> None:
+        for phase, (calls, seconds) in spent.items():
+            before = self.sequences.get(phase, (0, 0.0))
+            self.sequences[phase] = (before[0] + calls, before[1] + seconds)
 
     def add_http(self, http: HttpServer) -> None:
         """Add what the connections with a server over HTTP have carried and lost, and how it was spared."""
@@ -96,6 +104,7 @@ class RunCounts:
         self.asked = max(self.asked, other.asked)
         self.hosts |= other.hosts  # each worker that looked has seen the same
         self.links = self.links or other.links
+        self._add_sequences(other.sequences)
 
     def as_data(self) -> dict[str, Any]:
         """Return the counts as an xdist worker can send them."""
@@ -112,6 +121,7 @@ class RunCounts:
             "spaced": self.spaced,
             "hosts": [(*astuple(use), number) for use, number in self.hosts.items()],
             "links": [one.as_row() for one in self.links],
+            "sequences": [(phase, *both) for phase, both in self.sequences.items()],
         }
 
     @classmethod
@@ -130,6 +140,7 @@ class RunCounts:
             data.get("spaced", 0.0),
             Counter({HostUse(*use): number for *use, number in data.get("hosts", ())}),
             tuple(map(ToolLink.from_row, data.get("links", ()))),
+            {phase: (calls, seconds) for phase, calls, seconds in data.get("sequences", ())},
         )
 
 

@@ -206,8 +206,8 @@ class RunFacts:
     ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
     baseline.  ``sent`` counts the lines that were sent in each revision, ``not_applicable`` the checks that
     do not apply by the reason.  ``measured`` has the figures of each revision in bytes and seconds.
-    ``processes``, ``starts``, ``sessions``, ``phases``, ``exercise``, ``lacking``, ``hosts`` and ``links``
-    are those of a `Report`, which ``is_partial`` if only some checks were to run.
+    ``processes``, ``starts``, ``sessions``, ``phases``, ``exercise``, ``lacking``, ``hosts``, ``links``
+    and ``sequences`` are those of a `Report`, which ``is_partial`` if only some checks were to run.
     """
 
     started: datetime
@@ -227,6 +227,7 @@ class RunFacts:
     is_partial: bool = False
     hosts: Mapping[HostUse, int] = field(default_factory=dict)
     links: tuple[ToolLink, ...] = ()
+    sequences: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def build_report(
@@ -271,6 +272,7 @@ def build_report(
         is_partial=facts.is_partial,
         hosts=asked_hosts(facts.hosts),
         links=facts.links,
+        sequences=facts.sequences,
     )
     return redact(report)
 

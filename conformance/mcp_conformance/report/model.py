@@ -196,7 +196,8 @@ class Report:
     tool; ``lacking`` says that the user requires more, and is empty if it is enough.  ``is_partial`` says
     that only some checks were to run, so that the verdict says nothing about that.  ``hosts`` has what the
     server asks of other hosts, if that was looked at (``--backend``); ``links`` says which tools make what
-    others show, change and delete, if sequences of calls were made.
+    others show, change and delete, and ``sequences`` the calls and the seconds of each phase, if sequences of
+    calls were made.
     """
 
     tool_version: str
@@ -227,6 +228,7 @@ class Report:
     is_partial: bool = False
     hosts: tuple[AskedHost, ...] = ()
     links: tuple[ToolLink, ...] = ()
+    sequences: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @cached_property
     def counts(self) -> Mapping[Outcome, int]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 
 from mcp_conformance.expect import require, skip
 from mcp_conformance.protocol.jsonrpc import Line
@@ -32,16 +31,11 @@ NO_WRITER = "no tool that may change something may be called (--call all release
 
 @dataclass(frozen=True, eq=False)
 class StateRecord:
-    """What was learned of a server, how often each rule was judged, and what a fresh process has confirmed.
-
-    ``calls`` and ``seconds`` are those of each phase.
-    """
+    """What was learned of a server, how often each rule was judged, and what a fresh process confirmed."""
 
     learned: Learned
     judged: Mapping[str, int]
     violations: Mapping[str, tuple[Violation, ...]]
-    calls: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @scenario
@@ -58,14 +52,13 @@ def state_of(server: Server) -> StateRecord:
     workables = server.state.workables()
     if all(one.tool.read_only for one in workables):
         skip("no tool that may change something works")
-    shop = server.state.workshop(server.state.session())
+    shop = server.state.workshop(server.state.session(), "noise")
     learned = Learner(shop, workables).learn()
     server.state.uses = tuple(uses_of(learned, workables))
     judging = Judging(Stage(shop, learned.noise))
     judging.judge_all(plays(learned))
     violations = _confirmed(server, judging.found, learned)
-    hand = shop.hand
-    return StateRecord(learned, judging.judged, violations, dict(hand.counts), dict(hand.seconds))
+    return StateRecord(learned, judging.judged, violations)
 
 
 @scenario
@@ -90,10 +83,10 @@ def _restarted(server: Server, thing: Thing, noise: Noise) -> tuple[Violation, .
     """Make things in a process, and look at them in the next one; None if that shows none of them."""
     with suppress(Unjudged, Spent, Lost):
         with server.state.fresh() as session:
-            scene = Stage(server.state.workshop(session), noise).before_restart(thing)
+            scene = Stage(server.state.workshop(session, "a restart"), noise).before_restart(thing)
             session.close()
         with server.state.fresh() as session:
-            scene = Stage(server.state.workshop(session), noise).after_restart(scene)
+            scene = Stage(server.state.workshop(session, "a restart"), noise).after_restart(scene)
         return tuple(restart.judge(scene)) if restart.can_judge(scene) else None
     return None
 
@@ -117,7 +110,7 @@ def _confirmed(server: Server, found: list[Found], learned: Learned) -> Mapping[
             continue
         tried.add((rule, tool))
         with server.state.fresh() as session:
-            again = seen_again(one, Stage(server.state.workshop(session), learned.noise))
+            again = seen_again(one, Stage(server.state.workshop(session, "seen again"), learned.noise))
         if again is not None:
             sure[rule] = (*sure.get(rule, ()), kept(server, rule, again, session.lines))
     return sure

@@ -32,8 +32,9 @@ class WalkBudget:
     steps: int
 
 
-# A server that answers in 5 ms takes 4 s for 800 calls; links and scenes take as much.
-QUICK = WalkBudget(calls=800, walks=100, steps=12)
+# A server that answers in 5 ms takes 3 s for 600 calls; all sequences together may take 2,000
+# (benchmarks/state.py).
+QUICK = WalkBudget(calls=600, walks=100, steps=12)
 THOROUGH = WalkBudget(calls=6000, walks=500, steps=20)
 
 
@@ -54,7 +55,7 @@ def walks_of(server: Server) -> WalksRecord:
     # What more tools delete and change has more ways to break.
     ways = sum(1 + len(one.effects) for one in things)
     broken: dict[str, Violation] = {}
-    shop = server.state.workshop(server.state.session())
+    shop = server.state.workshop(server.state.session(), "walks")
     for thing in things:
         calls = budget.calls * (1 + len(thing.effects)) // ways
         walks = Walks(partial(Walk, shop, thing, record.learned.noise), shop.hand, calls)
@@ -73,7 +74,7 @@ def _again(
 ) -> Violation | None:
     """Return what a walk breaks in a fresh process too; None if it does not."""
     with server.state.fresh() as session:
-        shop = server.state.workshop(session)
+        shop = server.state.workshop(session, "seen again")
         for _ in range(SEEN_AGAIN):
             try:
                 seen = again(steps, Walk(shop, thing, record.learned.noise), rule)

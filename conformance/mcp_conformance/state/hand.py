@@ -27,7 +27,8 @@ class Lost(Exception):  # noqa: N818  (the checks of the calls report it)
 class Hand:
     """Makes calls in one process, ``max_calls`` at most, and none once it ``is_over``.
 
-    ``calls`` are all so far; ``counts`` and ``seconds`` are those of each phase.  ``clock`` returns seconds.
+    ``calls`` are all so far; ``counts`` and ``seconds`` are those of each phase, pauses included.  It
+    ``begins`` with one.  ``clock`` returns seconds.
     """
 
     def __init__(  # noqa: PLR0913  (what it takes from outside)
@@ -39,29 +40,30 @@ class Hand:
         is_over: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = lambda: 0.0,
         pause: Callable[[], object] = lambda: None,
+        begins: str = "",
     ):
         self._call, self._together = call, together
         self._max_calls, self._is_over, self._clock = max_calls, is_over, clock
-        self.pause = pause
+        self._pause = pause
         self.calls: list[Call] = []
         self.counts: Counter[str] = Counter()
         self.seconds: dict[str, float] = {}
-        self._phase = ""
+        self._phase = begins
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Count the calls and the seconds of a phase."""
-        before, begun, self._phase = self._phase, self._clock(), name
+        """Count what is done as that of a phase."""
+        before, self._phase = self._phase, name
         try:
             yield
         finally:
             self._phase = before
-            self.seconds[name] = self.seconds.get(name, 0.0) + self._clock() - begun
 
     def call(self, tool: Tool, arguments: Mapping[str, Any]) -> Call:
         """Call a tool.  Raises `Spent` if no call is left, and `Lost` if no answer comes."""
         self._count(1)
-        call = self._call(tool, deepcopy(dict(arguments)))
+        with self._timed():
+            call = self._call(tool, deepcopy(dict(arguments)))
         return self._kept(call)
 
     def together(self, calls: Sequence[tuple[Tool, Mapping[str, Any]]]) -> list[Call]:
@@ -69,7 +71,22 @@ class Hand:
         if self._together is None:
             return [self.call(*one) for one in calls]
         self._count(len(calls))
-        return [self._kept(one) for one in self._together([(t, deepcopy(dict(a))) for t, a in calls])]
+        with self._timed():
+            made = self._together([(t, deepcopy(dict(a))) for t, a in calls])
+        return [self._kept(one) for one in made]
+
+    def pause(self) -> None:
+        """Give the server a moment."""
+        with self._timed():
+            self._pause()
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        begun = self._clock()
+        try:
+            yield
+        finally:
+            self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + self._clock() - begun
 
     def _count(self, number: int) -> None:
         if len(self.calls) + number > self._max_calls or self._is_over():

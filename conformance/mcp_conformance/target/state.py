@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_conformance.client.in_flight import reply_within
@@ -21,10 +23,19 @@ from mcp_conformance.target.scenario import Records
 from mcp_conformance.target.sessions import STATE, Sessions
 from mcp_conformance.world.world import World
 
-MAX_CALLS, MAX_SECONDS = 1200, 8.0
-"""The most calls, and seconds, of a quick run: 5 ms a call are 6 s."""
-MAX_THOROUGH_CALLS, MAX_THOROUGH_SECONDS = 10_000, 120.0
-"""Not measured: as those of a thorough run of the fuzzer."""
+
+@dataclass(frozen=True)
+class Limits:
+    """The most calls, and seconds, of what one process is used for."""
+
+    calls: int
+    seconds: float
+
+
+# 5 ms a call are 6 s.
+QUICK = Limits(calls=1200, seconds=8.0)
+# Not measured: as those of a thorough run of the fuzzer.
+THOROUGH = Limits(calls=10_000, seconds=120.0)
 PAUSE_SECONDS = 0.5
 """Not measured: how long an index may take until it has a change."""
 
@@ -32,15 +43,27 @@ PAUSE_SECONDS = 0.5
 class State:
     """The sequences of calls in one revision, in sessions of their own.
 
-    ``records`` are those of the scenario; ``uses`` says what tools do with what others make, once learned.
+    ``records`` are those of the scenario; ``uses`` says what tools do with what others make, once learned;
+    ``limits`` are those of each workshop.
     """
 
     def __init__(self, sessions: Sessions, world: World):
         self.records: Records = {}
         self.uses: tuple[Use, ...] = ()
         self._sessions, self._world = sessions, world
+        self.limits = QUICK if sessions.settings.is_gentle else THOROUGH
+        self._hands: list[Hand] = []
         self.trail = sessions.trail
         self._tokens = Tokens(world.ownership.text, secrets.randbits(64))
+
+    @property
+    def spent(self) -> dict[str, tuple[int, float]]:
+        """The calls and the seconds of each phase."""
+        calls, seconds = Counter[str](), Counter[str]()
+        for hand in self._hands:
+            calls.update(hand.counts)
+            seconds.update(hand.seconds)
+        return {name: (number, float(seconds[name])) for name, number in calls.items()}
 
     def may_write(self) -> bool:
         """Return whether some tool that may write may be called."""
@@ -71,18 +94,20 @@ class State:
             self._sessions.prepare(session)
             yield session
 
-    def workshop(self, session: Session) -> Workshop:
-        """Return a workshop in a session."""
-        clock, is_gentle = session.clock, self._sessions.settings.is_gentle
-        until = clock.monotonic() + (MAX_SECONDS if is_gentle else MAX_THOROUGH_SECONDS)
+    def workshop(self, session: Session, phase: str) -> Workshop:
+        """Return a workshop in a session, which begins with a phase."""
+        clock, limits = session.clock, self.limits
+        until = clock.monotonic() + limits.seconds
         hand = Hand(
             lambda tool, arguments: _called(session, tool, arguments),
             lambda calls: _together(session, calls),
-            max_calls=MAX_CALLS if is_gentle else MAX_THOROUGH_CALLS,
+            max_calls=limits.calls,
             is_over=lambda: clock.monotonic() > until,
             clock=clock.monotonic,
             pause=lambda: session.wait_for(lambda: False, PAUSE_SECONDS),
+            begins=phase,
         )
+        self._hands.append(hand)
         ours, revision = self._world.ownership.ours, self._sessions.revision
         return Workshop(hand, self._tokens, ours, revision, lambda given: renamed_value(session, given))
 

@@ -29,7 +29,7 @@ EVIDENCE = (
 """The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""
 SERVER = {"name": "server", "version": "version", "command": "command", "source": "source"}
 RUN = ("started", "seconds", "ended")
-COUNTS = ("not_run", "starts", "sessions", "sent", "not_applicable", "measured", "phases")
+COUNTS = ("not_run", "starts", "sessions", "sent", "not_applicable", "measured", "phases", "sequences")
 
 
 class BadReport(ValueError):  # noqa: N818

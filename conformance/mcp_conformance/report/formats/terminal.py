@@ -340,6 +340,10 @@ def _starts(report: Report) -> Iterator[str]:
     if report.phases:
         each = (f"{name} {one['seconds']:.1f} ({one['waiting']:.1f})" for name, one in report.phases.items())
         yield f"seconds in each phase (those of waiting for the server): {', '.join(each)}"
+    if report.sequences:
+        each = (f"{name} {one['calls']} ({one['seconds']:.1f} s)" for name, one in report.sequences.items())
+        calls = sum(int(one["calls"]) for one in report.sequences.values())
+        yield f"calls in sequences: {calls:,} ({', '.join(each)})"
 
 
 def _purposes(purposes: Mapping[str, int]) -> str:
