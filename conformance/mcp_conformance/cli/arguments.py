@@ -77,6 +77,7 @@ def parser() -> Parser:
     parser.commands = commands.choices
     _add_init(commands)
     _add_run(commands)
+    _add_watch(commands)
     _add_learn(commands)
     _add_doctor(commands)
     _add_by_hand(commands)
@@ -122,6 +123,18 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("--fail-fast", dest="exitfirst", action="store_true", help=help_)
     run.add_argument("--report-file", type=Path, help=argparse.SUPPRESS)
     run.set_defaults(action=("run", "main"))
+
+
+def _add_watch(commands: Commands) -> None:
+    watch = commands.add_parser(
+        "watch",
+        help="run the suites again whenever the project's files change",
+        usage="%(prog)s [options] [pytest's options] [-- COMMAND [ARGUMENTS ...]]",
+        allow_abbrev=False,
+    )
+    _add_server(watch)
+    _add_options(watch, "watch")
+    watch.set_defaults(action=("watch", "main"))
 
 
 def _positive(text: str) -> int:

@@ -17,7 +17,7 @@ from mcp_conformance.outcome import ToolBugs
 from mcp_conformance.sandbox.policy import ANY_HOST
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 
-RUNS = ("run", "baseline update")
+RUNS = ("run", "watch", "baseline update")
 JUDGES = (*RUNS, "soak")
 CALLS = (*JUDGES, "learn")
 PROBES = (*CALLS, "lock", "list-tools", "call", "read", "prompt")
@@ -238,7 +238,7 @@ OPTIONS = (
     ),
     Option(
         *("baseline", "FILE", "a file of expected findings, which do not fail (mcp-conformance baseline)"),
-        commands=("run",),
+        commands=("run", "watch"),
         default="none",
         reader=readers.baseline,
         sets="baseline",
@@ -249,7 +249,7 @@ OPTIONS = (
         "since",
         "FILE",
         "a JSON report; the checks that passed there are not run again if their tools are the same",
-        commands=("run",),
+        commands=("run", "watch"),
         default="none",
         reader=readers.report,
         sets="earlier",

@@ -24,7 +24,8 @@ UNCHANGED = "unchanged since"
 JUDGING = frozenset(option.name for option in OPTIONS if option.judges)
 
 
-def _base(config: pytest.Config, report: Report) -> EarlierRun:
+def compared_with(config: pytest.Config, report: Report) -> EarlierRun:
+    """Return an earlier run as this one sees it: what is the same, and what came of it."""
     now = {one.revision: one for one in interfaces(run_state(config).subject)}
     pairs = [(one, now[one.revision]) for one in report.revisions if one.revision in now]
     passed = {one.node for one in report.results if one.outcome is Outcome.PASSED}
@@ -98,7 +99,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Compare the earlier run, if the user names one, with the server of this run."""
     earlier = session.config.stash[RUN_OPTIONS].earlier
     if earlier is not None:
-        run_state(session.config).earlier = _base(session.config, earlier)
+        run_state(session.config).earlier = compared_with(session.config, earlier)
 
 
 @pytest.hookimpl(trylast=True)
@@ -114,10 +115,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             and item.path.name not in (CONTRACT, BUDGETS)
             and base.covers(revision_of(item), tool_name(item))
         ):
-            _take_over(item, base)
+            take_over(item, base)
 
 
-def _take_over(item: pytest.Function, base: EarlierRun) -> None:
+def take_over(item: pytest.Function, base: EarlierRun) -> None:
     """Let a check end as it did, without its fixtures; let it run if it found something."""
     if item.nodeid in base.passed:
         item_state(item).taken_over = f"{UNCHANGED} {base.date}"
