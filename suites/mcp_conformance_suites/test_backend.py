@@ -15,7 +15,10 @@ from mcp_conformance.scenarios.sick_api import (
     creating,
     depends,
     expect_no_treatment,
+    failed_calls,
+    failed_fetches,
     failures,
+    fault_of,
     hurried,
     indistinct,
     most_repeated,
@@ -41,7 +44,7 @@ report an outage (--example gives a tool arguments that work)"""
 @pytest.mark.requirement("backend.failure-is-error")
 def test_an_outage_of_the_api_is_not_told_as_a_success(server):
     """One call is sent again after its first success, with the answer held longer."""
-    tried = failures(server)
+    tried = failed_calls(server)
     successes = [one for one in tried if one.is_success]
     well = inventory(server).calls
     expect_no_treatment(successes, "a result with isError: true", tried, well=well)
@@ -51,9 +54,18 @@ def test_an_outage_of_the_api_is_not_told_as_a_success(server):
 
 @pytest.mark.requirement("backend.failure-in-result")
 def test_an_outage_of_the_api_is_not_a_protocol_error(server):
-    tried = failures(server)
+    tried = failed_calls(server)
     errors = [one for one in tried if one.reply.error is not None]
     expect_no_treatment(errors, "a result with isError: true", tried)
+
+
+@pytest.mark.requirement("backend.fetch-fails")
+def test_an_outage_of_the_api_is_an_error_of_a_fetch(server):
+    tried = failed_fetches(server)
+    made_up = [one for one in tried if one.is_success]
+    expect_no_treatment(made_up, "a JSON-RPC error", tried, well=inventory(server).calls)
+    if not depends(server, tried):
+        skip(REFUSES_ALL)
 
 
 @pytest.mark.requirement("backend.survives")
@@ -68,13 +80,8 @@ def test_nothing_that_the_api_sends_gets_between_the_messages(server):
     if found := noisy(server):
         one = found[0]
         got = f"{len(one.noise)} other lines, first {shorten(one.noise[0].text, 200)!r}"
-        raise Finding(
-            f"JSON-RPC messages only, also while the API {one.sickness.says}",
-            got,
-            (one.reply.request, *one.noise[:2]),
-            tool=one.tool,
-            stderr=one.stderr,
-        )
+        expected = f"JSON-RPC messages only, also while the API {one.sickness.says}"
+        raise fault_of(one, expected, got, (one.reply.request, *one.noise[:2]))
 
 
 @pytest.mark.requirement("backend.answer-bounded")
@@ -84,7 +91,7 @@ def test_an_answer_of_the_api_is_passed_on_in_part(server):
         size = f"an answer of {size_of(one):,} bytes" if size_of(one) else str(one.reply.fault)
         got = f"{size} while the API {one.sickness.says}"
         expected = f"an answer of at most {MAX_RESULT_BYTES:,} bytes"
-        raise Finding(expected, got, one.lines[:1], tool=one.tool)
+        raise fault_of(one, expected, got, one.lines[:1])
 
 
 @pytest.mark.requirement("backend.answers")
@@ -98,16 +105,16 @@ def test_a_call_does_not_repeat_a_request_without_end(server):
         if one.asked and (most := most_repeated(one))[1] > MAX_REQUESTS:
             got = f"{most[1]} times {most[0]} while the API {one.sickness.says}"
             expected = f"at most {MAX_REQUESTS} such requests in one call"
-            raise Finding(expected, got, one.lines, tool=one.tool)
+            raise fault_of(one, expected, got)
 
 
 @pytest.mark.requirement("backend.retry-after")
 def test_a_request_is_repeated_when_the_api_says(server):
     for one in repeated_after_limit(server):
         if (early := hurried(one)) is not None:
-            got = f"{early[0]} again after {early[1]:.1f} s"
+            got = f"{early[0]} again after {early[1]:.1f} s while the API {one.sickness.says}"
             expected = f"a pause of {PAUSE_SECONDS} s, as Retry-After says, or no further request"
-            raise Finding(expected, got, one.lines, tool=one.tool)
+            raise fault_of(one, expected, got)
 
 
 @pytest.mark.requirement("backend.sent-once")
@@ -115,7 +122,7 @@ def test_what_may_have_been_carried_out_is_not_sent_again(server):
     for one in creating(server):
         if (again := sent_twice(one)) is not None:
             got = f"{again} again, although the API had it: it {one.sickness.says}"
-            raise Finding("one such request in one call", got, one.lines, tool=one.tool)
+            raise fault_of(one, "one such request in one call", got)
 
 
 @pytest.mark.requirement("backend.sent-once")
@@ -123,14 +130,14 @@ def test_what_waits_for_an_answer_is_not_sent_again(server):
     if (found := repeated_unanswered(server)) is not None:
         again, usual = found
         got = f"{again} again, although the API had it: it {usual.sickness.says}"
-        raise Finding("one such request in one call", got, usual.lines[:1], tool=usual.tool)
+        raise fault_of(usual, "one such request in one call", got, usual.lines[:1])
 
 
 @pytest.mark.requirement("backend.failures-differ")
 def test_a_refused_key_a_limit_and_an_outage_are_told_apart(server):
     if same := indistinct(server):
         got = f"{shorten(str(same[0].reply), 300)} for 401, 429 and an outage alike"
-        raise Finding("answers that name the failure", got, same[0].lines, tool=same[0].tool)
+        raise fault_of(same[0], "answers that name the failure", got)
 
 
 @pytest.mark.requirement("backend.calls-apart")
@@ -146,10 +153,11 @@ def test_calls_at_once_get_answers_of_their_own(server):
 
 @pytest.mark.requirement("backend.cancellation")
 def test_a_cancelled_call_ends_its_request_to_the_api(server):
-    unread = "the server reads no cancellation during a call"
+    unread = "no tool asks another host, or the server reads no cancellation during a call"
     for one in require_some(at_once(server).cancelled, skip=unread):
         if one.left:
-            got = f"{one.left[0]} still waits for an answer {CANCEL_SECONDS:g} s after the cancellation"
+            how = "the call's connection was closed" if one.is_closing else "the cancellation"
+            got = f"{one.left[0]} still waits for an answer {CANCEL_SECONDS:g} s after {how}"
             raise Finding("no request to the API after the call is cancelled", got, one.lines, tool=one.tool)
 
 
@@ -174,7 +182,7 @@ def test_the_server_sends_nothing_to_an_authority_that_it_does_not_trust(server)
     for call in found.betrayed:
         if arrived := [one for one in call.asked if one.is_encrypted]:
             got = f"{arrived[0]} arrived at a host with a certificate of an authority that nobody trusts"
-            raise Finding("no request", got, call.lines, tool=call.tool)
+            raise fault_of(call, "no request", got)
 
 
 @pytest.mark.requirement("backend.credential-encrypted")
@@ -201,7 +209,7 @@ def test_no_credential_follows_a_redirect_to_another_host(server):
         if carried:
             origins = [each.where for each in one.asked if not each.is_elsewhere]
             got = f"{carried[0]} with a credential that was given, where {', '.join(origins[:1])} leads"
-            raise Finding("no credential in a request to another host", got, one.lines, tool=one.tool)
+            raise fault_of(one, "no credential in a request to another host", got)
 
 
 @pytest.mark.requirement("backend.credential-not-shown")
@@ -214,4 +222,4 @@ def test_no_failure_shows_a_credential(server):
         if place:
             got = f"a credential that was given, in {place}"
             expected = f"a failure reported without credentials while the API {one.sickness.says}"
-            raise Finding(expected, got, one.lines, tool=one.tool)
+            raise fault_of(one, expected, got)

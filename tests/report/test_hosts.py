@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from mcp_conformance.backend.contact import AT_START, IN_CALL, IN_LISTS, Contact, HostUse
+from mcp_conformance.backend.contact import AT_START, IN_CALL, IN_FETCH, IN_LISTS, Contact, HostUse
 from mcp_conformance.plugin.run_counts import RunCounts
 from mcp_conformance.report.hosts import asked_hosts, host_lines
 
@@ -14,6 +14,7 @@ USES = Counter(
         HostUse(IN_CALL, "add", API, "POST", "/v1/things", 20): 1,
         HostUse(AT_START, "", "https://registry.example", "GET", "/latest"): 1,
         HostUse(IN_LISTS, "", API, "GET", "/v1/tools"): 1,
+        HostUse(IN_FETCH, "prompts/get one", API, "GET", "/v1/one"): 1,
         HostUse(IN_CALL, "java", "https://own.example", refusal="tlsv1 alert unknown ca"): 1,
     }
 )
@@ -27,6 +28,7 @@ def test_requests_without_a_call_come_first():
         ("call", "add", 1),
         ("call", "java", 1),
         ("call", "search", 3),
+        ("fetch", "prompts/get one", 1),
     ]
 
 
@@ -34,8 +36,8 @@ def test_each_host_has_a_line():
     assert list(host_lines(asked_hosts(USES))) == [
         "asks https://registry.example at the start: GET /latest",
         (
-            "asks https://api.example.com while the tools are listed and in calls of add, search: "
-            "GET /v1/tools, POST /v1/things, GET /v1/search?q"
+            "asks https://api.example.com while it lists what it offers and in calls of add, search and in "
+            "prompts/get one: GET /v1/tools, POST /v1/things, GET /v1/search?q and 1 more"
         ),
         (
             "https://own.example could not be judged: the server ends the TLS handshake in calls of java "

@@ -13,6 +13,7 @@ from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import Line, encode
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.scenarios import api_inventory, calls_at_once, sick_api
+from mcp_conformance.scenarios.api_fetches import Fetch
 from mcp_conformance.scenarios.ward import Treatment
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.verdicts import Finding, Skipped
@@ -20,6 +21,7 @@ from mcp_conformance_suites import test_backend as checks
 
 KEY = "0123456789abcdef0123"
 REQUEST = Line.sending({"jsonrpc": "2.0", "id": 1, "method": "tools/call"})
+FETCH = Fetch("resources/read", {"uri": "memo://one"}, Reply(REQUEST))
 CALL = Call(Tool(Value({"name": "look"})), {"id": "example"}, Reply(REQUEST))
 SKIPS = (Skipped, pytest.skip.Exception)
 
@@ -40,9 +42,16 @@ def told(text, *, is_error=True):
 SUCCESS = told("fine", is_error=False)
 
 
-def treated(name, answer, *contacts, **facts):
+def treated(name, answer, *contacts, call=CALL, **facts):
     sickness = BY_NAME.get(name, WELL)
-    return Treatment(CALL, sickness, answer, contacts or (asked(),), **facts)
+    return Treatment(call, sickness, answer, contacts or (asked(),), **facts)
+
+
+READ = reply(result={"contents": []})
+
+
+def fetched(name, answer):
+    return treated(name, answer, asked(host="files.example", method="GET", same=2), call=FETCH)
 
 
 RIGHT = {
@@ -53,6 +62,8 @@ RIGHT = {
     "large": treated("large", told("too long")),
     "elsewhere": treated("elsewhere", SUCCESS, asked(has_credential=True), asked(host="elsewhere.example")),
     "well": treated("well", SUCCESS),
+    "fetch": fetched("503", reply(error={"code": -32603, "message": "503"})),
+    "fetched": fetched("well", READ),
 }
 
 
@@ -75,7 +86,8 @@ class Seen:
 
     def server(self):
         """Return a server with these records."""
-        inventory = api_inventory.Inventory((), (), (self.well,), frozenset({"look"}), (self.betrayed,))
+        fetched, names = self.treatments.get("fetched", self.well), frozenset({"look", FETCH.tool.name})
+        inventory = api_inventory.Inventory((), (), (self.well, fetched), names, (self.betrayed,))
         mixed = calls_at_once.MixedCalls("look", self.mixed)
         at_once = calls_at_once.AtOnce((mixed,), (calls_at_once.Cancelled("look", (REQUEST,), self.left),))
         records = {
@@ -102,6 +114,7 @@ BROKEN = {
     checks.test_an_outage_of_the_api_is_not_a_protocol_error: under(
         "503", reply(error={"code": -32603, "message": "internal error"})
     ),
+    checks.test_an_outage_of_the_api_is_an_error_of_a_fetch: Seen({**RIGHT, "fetch": fetched("503", READ)}),
     checks.test_no_sickness_of_the_api_ends_the_process: under("500", Reply(REQUEST, fault=Closed(1))),
     checks.test_nothing_that_the_api_sends_gets_between_the_messages: under("500", told("500"), noise=NOISE),
     checks.test_an_answer_of_the_api_is_passed_on_in_part: under("large", told("x" * 1_000_001)),
@@ -175,6 +188,13 @@ def test_a_tool_that_refuses_everything_but_otherwise_by_sickness_is_judged():
     no_success = {name: replace(one, reply=told(name)) for name, one in RIGHT.items()}
     seen = Seen(no_success, treated("well", told("no")))
     checks.test_an_outage_of_the_api_is_not_told_as_a_success(seen.server())
+
+
+def test_a_finding_on_a_fetch_names_no_tool():
+    broken = BROKEN[checks.test_an_outage_of_the_api_is_an_error_of_a_fetch].server()
+    with pytest.raises(Finding, match="resources/read memo://one: ") as found:
+        checks.test_an_outage_of_the_api_is_an_error_of_a_fetch(broken)
+    assert found.value.tool == ""
 
 
 def test_lines_that_a_tool_always_writes_are_another_rules():

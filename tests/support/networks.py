@@ -27,7 +27,7 @@ for line in sys.stdin:
 """A program that sends the requests that it reads."""
 
 
-CHOSEN = "503,500,429,401,cut,large,elsewhere,reset,silent"
+CHOSEN = "503,500,429,429-date,401,cut,large,elsewhere,reset,silent"
 """One sickness of each kind, and what the mutants need."""
 
 

@@ -14,7 +14,7 @@ WORD = re.compile(r"(?:v\d{1,2}|[A-Za-z][A-Za-z_.-]{0,23})")
 VALUE = "{}"
 """What stands for a part of a path that may be a value."""
 MAX_SHOWN = 80
-AT_START, IN_LISTS, IN_CALL = "start", "lists", "call"
+AT_START, IN_LISTS, IN_CALL, IN_FETCH = "start", "lists", "call", "fetch"
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,10 @@ class Contact:
 class HostUse:
     """A request that a server made, as a report has it.
 
-    ``when`` is `AT_START`, `IN_LISTS` or `IN_CALL`, then of the ``tool``; ``host`` is the beginning of a URL.
-    The ``path`` is without its values, ``sent`` is the size of the body in bytes.  Without a ``method`` the
-    server broke TLS off, as ``refusal`` says.  ``is_known`` is that of a `Contact`.
+    ``when`` is `AT_START`, `IN_LISTS`, or `IN_CALL` of the ``tool``, or `IN_FETCH` of what that names.  The
+    ``host`` is the beginning of a URL.  The ``path`` is without its values, ``sent`` is the size of the body
+    in bytes.  Without a ``method`` the server broke TLS off, as ``refusal`` says.  ``is_known`` is that of a
+    `Contact`.
     """
 
     when: str

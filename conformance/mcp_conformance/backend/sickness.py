@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from email.utils import formatdate
 from enum import Enum
 from http import HTTPStatus
 from typing import Protocol
@@ -17,6 +19,8 @@ ELSEWHERE = "https://elsewhere.example"
 """A host that no server has to do with."""
 RETRY_SECONDS = 2
 """What ``Retry-After`` says: long enough to be seen, short enough to be waited for."""
+DATE_SECONDS = 1
+"""How much later a date in ``Retry-After`` is, of which the fraction of a second is cut off."""
 DRIP_SECONDS = 1.0
 PAGE = b"<!DOCTYPE html><html><head><title>Error</title></head><body><h1>Error</h1></body></html>"
 SAID = b'{"error":{"code":"unavailable","message":"The service is unavailable."}}'
@@ -69,11 +73,15 @@ class Wire(Protocol):
 
 
 class Kind(Enum):
-    """What is wrong: the server of the API, the right to ask it, its answer, the connection, or the time."""
+    """What is wrong: the server of the API, the right to ask it, its answer, the connection, or the time.
+
+    An answer of a wrong size is of a kind of its own, as it takes a machine its time.
+    """
 
     SERVER = "server"
     RIGHT = "right"
     LIMIT = "limit"
+    SIZE = "size"
     ANSWER = "answer"
     CONNECTION = "connection"
     TIME = "time"
@@ -111,6 +119,12 @@ def respond(status: int, body: bytes = b"{}", kind: str = JSON, **headers: str) 
         wire.send(head(status, kind, len(body), named) + body)
 
     return answer
+
+
+def limit_until(wire: Wire) -> None:
+    """Answer 429 with ``Retry-After`` as a date (RFC 9110, 10.2.3)."""
+    at = formatdate(time.time() + RETRY_SECONDS + DATE_SECONDS, usegmt=True)
+    respond(429, SAID, Retry_After=at)(wire)
 
 
 def head(status: int, kind: str, size: int, headers: dict[str, str] | None = None) -> bytes:
@@ -226,6 +240,7 @@ SICKNESSES = (
     Sickness(
         "429", Kind.LIMIT, "answers 429 with Retry-After", respond(429, SAID, Retry_After=str(RETRY_SECONDS))
     ),
+    Sickness("429-date", Kind.LIMIT, "answers 429 with Retry-After as a date", limit_until),
     Sickness("401", Kind.RIGHT, "answers 401", respond(401, SAID, WWW_Authenticate="Bearer")),
     Sickness("403", Kind.RIGHT, "answers 403", respond(403, SAID)),
     Sickness("404", Kind.RIGHT, "answers 404", respond(404, SAID)),
@@ -243,7 +258,7 @@ SICKNESSES = (
     ),
     Sickness("redirect", Kind.ANSWER, "redirects to the same URL without end", redirect),
     Sickness("elsewhere", Kind.ANSWER, "redirects to another host", redirect_elsewhere),
-    Sickness("large", Kind.ANSWER, "answers 200 with 50 MB", flood),
+    Sickness("large", Kind.SIZE, "answers 200 with 50 MB", flood),
     Sickness("silent", Kind.TIME, "never answers", silence, ends=False),
     Sickness("slow", Kind.TIME, "answers one byte a second", drip, ends=False),
     Sickness(

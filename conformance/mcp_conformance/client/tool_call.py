@@ -59,6 +59,11 @@ class Call:
         return self.reply.seconds > SLOW_SECONDS
 
     @property
+    def method(self) -> str:
+        """The method by which it is made."""
+        return "tools/call"
+
+    @property
     def params(self) -> dict[str, Any]:
         """The params of ``tools/call`` by which the call can be repeated."""
         return {"name": self.tool.name, "arguments": self.arguments}

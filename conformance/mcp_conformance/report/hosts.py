@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from mcp_conformance.backend.contact import AT_START, IN_CALL, IN_LISTS, HostUse
+from mcp_conformance.backend.contact import AT_START, IN_CALL, IN_FETCH, IN_LISTS, HostUse
 from mcp_conformance.protocol.text import first_names, named
 
 MAX_HOSTS, MAX_REQUESTS, MAX_TOOLS = 20, 3, 3
 """How many hosts, and of each how many requests and tools, the lines name."""
 HOSTS = "What the server asks of other hosts"
-WHEN = {AT_START: "at the start", IN_LISTS: "while the tools are listed"}
-ORDER = (*WHEN, IN_CALL)
+WHEN = {AT_START: "at the start", IN_LISTS: "while it lists what it offers"}
+ORDER = (*WHEN, IN_CALL, IN_FETCH)
 ALERT = "alert"
 """What OpenSSL's names of the messages have by which a client says why it ends a handshake."""
 
@@ -25,8 +25,8 @@ class AskedHost(HostUse):
 
     @property
     def occasion(self) -> str:
-        """When it is asked, in words: before any call, or in calls of a tool."""
-        return WHEN.get(self.when, f"in calls of {named(self.tool, 40)}")
+        """When it is asked, in words: before any call, in calls of a tool, or in a fetch."""
+        return WHEN.get(self.when, f"in {'calls of ' * (self.when == IN_CALL)}{named(self.tool, 40)}")
 
     @property
     def request(self) -> str:
@@ -65,6 +65,8 @@ def host_lines(hosts: Iterable[AskedHost]) -> Iterator[str]:
 
 def _when(some: Iterable[AskedHost]) -> str:
     """Return when these requests are made, in words."""
-    tools = list(dict.fromkeys(named(one.tool, 40) for one in some if one.tool))
     words = [text for when, text in WHEN.items() if any(one.when == when for one in some)]
-    return " and ".join([*words, *([f"in calls of {first_names(tools, MAX_TOOLS)}"] if tools else [])])
+    for when, text in ((IN_CALL, "in calls of "), (IN_FETCH, "in ")):
+        names = list(dict.fromkeys(named(one.tool, 40) for one in some if one.when == when))
+        words += [text + first_names(names, MAX_TOOLS)] if names else []
+    return " and ".join(words)

@@ -1,23 +1,25 @@
-"""What a server asks of the network: when it starts, when it lists, and in the call of each tool."""
+"""What a server asks of the network: when it starts, when it lists, and in each call and each fetch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcp_conformance.backend.contact import AT_START, IN_CALL, IN_LISTS, Contact, HostUse
+from mcp_conformance.backend.contact import AT_START, IN_CALL, IN_FETCH, IN_LISTS, Contact, HostUse
 from mcp_conformance.backend.sickness import WELL
+from mcp_conformance.client.tool_call import Call
+from mcp_conformance.protocol.methods import LISTED
+from mcp_conformance.scenarios.api_fetches import Fetch, api_fetches
 from mcp_conformance.scenarios.ward import Treatment, ward
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 
-KIND_SECONDS = 10.0
-"""The time for the sicknesses of one kind over all tools, if the run is not thorough.
+MAX_BETRAYED = 10
+"""How many tools and fetches are shown certificates that nobody trusts, if the run is not thorough.
 
-A server of 22 tools that asks three times took five minutes for 503 alone, and with twice this time more than
-three minutes for all sicknesses.
+Not measured: the tools of a server share a client.
 """
-NO_API = "no tool that may be called asks another host"
+NO_API = "no tool that may be called asks another host, and no prompt or resource"
 ANALYTICS = (
     *("sentry.io", "posthog.com", "segment.io", "segment.com", "mixpanel.com", "amplitude.com"),
     *("google-analytics.com", "bugsnag.com", "datadoghq.com", "honeycomb.io", "newrelic.com", "agnost.ai"),
@@ -27,10 +29,10 @@ ANALYTICS = (
 
 @dataclass(frozen=True)
 class Inventory:
-    """What a server asked: at its ``start``, while it listed, and in ``calls`` of each tool with a well API.
+    """What a server asked of a well API: at its ``start``, while it listed, and in ``calls`` and fetches.
 
-    ``waiting`` are the tools that answer only once the API has, and ``betrayed`` are calls while hosts showed
-    certificates of an authority that nobody trusts.
+    ``waiting`` are the names of those that are answered only once the API has answered, ``betrayed`` are
+    calls and fetches while hosts showed certificates of an authority that nobody trusts.
     """
 
     start: tuple[Contact, ...] = ()
@@ -41,7 +43,7 @@ class Inventory:
 
     @property
     def judged(self) -> tuple[Treatment, ...]:
-        """The calls of tools that need the API."""
+        """The calls and fetches that need the API."""
         return tuple(one for one in self.calls if one.tool in self.waiting)
 
     def uses(self) -> Iterator[HostUse]:
@@ -50,7 +52,8 @@ class Inventory:
         yield from (HostUse.of(one, IN_LISTS) for one in self.lists)
         for treatment in self.calls:
             given = {one for one in treatment.call.arguments.values() if isinstance(one, str) and one}
-            yield from (HostUse.of(one, IN_CALL, treatment.tool, given) for one in treatment.contacts)
+            when = IN_FETCH if treatment.is_fetch else IN_CALL
+            yield from (HostUse.of(one, when, treatment.tool, given) for one in treatment.contacts)
 
     @property
     def contacts(self) -> tuple[Contact, ...]:
@@ -61,23 +64,22 @@ class Inventory:
 
 @scenario
 def inventory(server: Server) -> Inventory:
-    """Start the server, list its tools and call each that may be called; return what it asks meanwhile."""
-    calls = server.quick_calls() if server.is_newest else []
+    """Start the server, list its tools, call each that may be called, and fetch; return what it asks."""
+    calls: list[Call | Fetch] = [*server.quick_calls(), *api_fetches(server)] if server.is_newest else []
     with ward(server) as room:
         backend, session = room.backend, room.session
         start = backend.contacts
-        if server.declares("tools"):
-            session.request("tools/list")
+        for feature, method in LISTED.items():
+            if server.declares(feature):
+                session.request(method)
         backend.settle()
         lists = backend.contacts[len(start) :]
         held = [room.hold(call) for call in calls]
         waiting = frozenset(one.tool for one, waits in held if waits and needed(one))
-        betrayed, begun = [], server.clock.monotonic()
+        asking = [one.call for one, _ in held if one.contacts]
         with backend.untrusted():
-            for one, _ in held:
-                is_over = server.settings.is_gentle and server.clock.monotonic() - begun > KIND_SECONDS
-                if one.contacts and not is_over:
-                    betrayed.append(room.treat(one.call, WELL))
+            tried = asking[:MAX_BETRAYED] if server.settings.is_gentle else asking
+            betrayed = [room.treat(one, WELL) for one in tried]
     found = Inventory(start, lists, tuple(one for one, _ in held), waiting, tuple(betrayed))
     server.hosts.update(found.uses())
     return found

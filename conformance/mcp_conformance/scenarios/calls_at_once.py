@@ -22,6 +22,7 @@ from mcp_conformance.scenarios.sick_api import SILENT
 from mcp_conformance.scenarios.ward import HELD_SECONDS, Ward, ward
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
+from mcp_conformance.transport.http.lines import HttpLines
 
 CALLS = 4
 """How many calls of a tool wait for the API at once."""
@@ -51,12 +52,14 @@ class MixedCalls:
 class Cancelled:
     """A call that was cancelled while its tool waited for the API.
 
-    ``left`` are the requests whose answers the server still waits for `CANCEL_SECONDS` later.
+    ``left`` are the requests whose answers the server still waits for `CANCEL_SECONDS` later.  ``is_closing``
+    says that the end of the connection was the cancellation.
     """
 
     tool: str
     lines: tuple[Line, ...]
     left: tuple[Contact, ...]
+    is_closing: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,11 @@ def at_once(server: Server) -> AtOnce:
     backend = server.settings.backend
     if backend is None or not backend.sicknesses:
         skip("no sickness was chosen (--backend sick)")
-    calls = [one.call for one in require_some(inventory(server).judged, skip=NO_API)][:MAX_TOOLS]
+    judged = require_some(inventory(server).judged, skip=NO_API)
+    calls = [one.call for one in judged if isinstance(one.call, Call)][:MAX_TOOLS]
     with ward(server) as room:
         mixed = [found for call in calls if (found := _mixed(room, call)) is not None]
-        cancelled = [] if server.settings.http is not None else [_cancelled(room, call) for call in calls]
+        cancelled = [_cancelled(room, call) for call in calls]
     return AtOnce(tuple(mixed), tuple(one for one in cancelled if one is not None))
 
 
@@ -145,11 +149,15 @@ def _params(call: Call, name: str, word: str) -> dict[str, Any]:
 
 
 def _cancelled(room: Ward, call: Call) -> Cancelled | None:
-    """Cancel a call that waits for the API.
+    """Cancel a call that waits for the API, over HTTP as the revision says.
 
-    None if the server does not read the cancellation meanwhile, as one that makes one call after the other.
+    None if the server does not read the cancellation meanwhile, as one that makes one call after the other,
+    or cannot know whose it is, as one without sessions.
     """
     session, backend = room.session, room.backend
+    over_http = session.process if isinstance(session.process, HttpLines) else None
+    if over_http is not None and not (session.is_modern or over_http.mirror.session_id):
+        return None
     backend.become(SILENT)
     request = session.send("tools/call", call.params)
     room.wait(lambda: backend.waiting or session.is_answered(request), session.timeout)
@@ -163,4 +171,5 @@ def _cancelled(room: Ward, call: Call) -> Cancelled | None:
     has_ended = session.is_answered(request) and session.await_reply(request).error is None
     if not is_read or session.closed or (has_ended and not left):
         return None
-    return Cancelled(call.tool.name, (request, line), left)
+    is_closing = over_http is not None and session.is_modern
+    return Cancelled(call.tool.name, (request,) if is_closing else (request, line), left, is_closing)

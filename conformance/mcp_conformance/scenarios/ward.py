@@ -16,6 +16,7 @@ from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import skip
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.sandbox.traffic import Attempt
+from mcp_conformance.scenarios.api_fetches import Fetch
 from mcp_conformance.scenarios.tool_effects import attempts
 from mcp_conformance.target.server import Server
 from mcp_conformance.transport.http.endpoint import is_loopback
@@ -34,13 +35,13 @@ STARTS = "the API of the server"
 
 @dataclass(frozen=True)
 class Treatment:
-    """A call of a tool while the API had a ``sickness``: what was asked and tried meanwhile, and the reply.
+    """A call or a fetch while the API had a ``sickness``: what was asked and tried meanwhile, and the reply.
 
     ``stderr`` is what the server wrote there meanwhile.  ``is_cut`` says that the answer was not awaited for
     as long as the API was sick.
     """
 
-    call: Call
+    call: Call | Fetch
     sickness: Sickness
     reply: Reply
     contacts: tuple[Contact, ...] = ()
@@ -51,8 +52,13 @@ class Treatment:
 
     @property
     def tool(self) -> str:
-        """The name of the tool."""
+        """The name of the tool, or of what is fetched."""
         return self.call.tool.name
+
+    @property
+    def is_fetch(self) -> bool:
+        """Whether a prompt or a resource is fetched, not a tool called."""
+        return isinstance(self.call, Fetch)
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -127,12 +133,12 @@ class Ward:
         while not (is_done() or session.closed) and session.clock.monotonic() < until:
             session.wait_for(is_done, LOOK_SECONDS)
 
-    def treat(self, call: Call, sickness: Sickness, patience: float = math.inf) -> Treatment:
-        """Call a tool while the API has a sickness, which is over after so many seconds of ``patience``."""
+    def treat(self, call: Call | Fetch, sickness: Sickness, patience: float = math.inf) -> Treatment:
+        """Call or fetch while the API has a sickness, which ends after so many seconds of ``patience``."""
         session = self.session
         begun, tried, at = len(self.backend.contacts), len(attempts(session)), session.process.age
         self.backend.become(sickness)
-        request = session.send("tools/call", call.params)
+        request = session.send(call.method, call.params)
         is_cut = patience < session.timeout and not session.wait_for(
             lambda: session.is_answered(request) or session.closed, patience
         )
@@ -146,12 +152,12 @@ class Ward:
         noise = _noise(session, at)
         return Treatment(call, sickness, reply, contacts, reached, stderr, is_cut, noise)
 
-    def hold(self, call: Call, seconds: float = HELD_SECONDS) -> tuple[Treatment, bool]:
+    def hold(self, call: Call | Fetch, seconds: float = HELD_SECONDS) -> tuple[Treatment, bool]:
         """Call a tool of which the API is well, but answers late; return whether the tool waited for that."""
         session, backend = self.session, self.backend
         begun, at = len(backend.contacts), session.process.age
         backend.become(WELL, held=True)
-        request = session.send("tools/call", call.params)
+        request = session.send(call.method, call.params)
 
         def is_over() -> bool:
             return session.is_answered(request) or session.closed
