@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_conformance.scenarios.state import expect_lasting, expect_none_of
+from mcp_conformance.scenarios.announcements import expect_announcements
+from mcp_conformance.scenarios.state import expect_lasting, expect_namespaces, expect_none_of
 from mcp_conformance.scenarios.walks import expect_no_broken_walk
 
 pytestmark = pytest.mark.stage("late")
@@ -80,6 +81,11 @@ def test_pages_lose_and_repeat_nothing_that_stood_throughout(server):
     expect_none_of(server, "state.pages")
 
 
+@pytest.mark.requirement("state.namespace")
+def test_what_a_session_has_for_itself_is_in_no_other(server):
+    expect_namespaces(server)
+
+
 @pytest.mark.requirement("state.concurrency")
 def test_two_changes_at_once_leave_one_of_them(server):
     expect_none_of(server, "state.concurrency")
@@ -103,6 +109,16 @@ def test_a_default_that_is_given_changes_nothing(server):
 @pytest.mark.requirement("state.restart")
 def test_a_restart_loses_nothing_of_what_lasts(server):
     expect_lasting(server)
+
+
+@pytest.mark.requirement(
+    "tools.list-changed.sent",
+    "prompts.list-changed.sent",
+    "resources.list-changed.sent",
+    "resources.subscribe.updated-sent",
+)
+def test_what_tools_make_and_change_is_announced(server):
+    expect_announcements(server)
 
 
 @pytest.mark.requirement(

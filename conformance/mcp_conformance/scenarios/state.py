@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from mcp_conformance.client.session import Session
 from mcp_conformance.expect import require, skip
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.state.hand import Lost, Spent
@@ -13,17 +14,20 @@ from mcp_conformance.state.judging import Found, Judging, plays, seen_again
 from mcp_conformance.state.learning import Learned, Learner
 from mcp_conformance.state.links import Thing
 from mcp_conformance.state.noise import Noise
-from mcp_conformance.state.oracles import restart
+from mcp_conformance.state.oracles import namespace, restart
 from mcp_conformance.state.scene import Stage, Unjudged
 from mcp_conformance.state.uses import uses_of
 from mcp_conformance.state.violation import Violation
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.transcripts import write_transcripts
+from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.verdicts import Finding
 
 MAX_CONFIRMED = 6
 """How many violations are looked for again, each in a fresh process, in a run that is not thorough."""
+MAX_SHARED = 3
+"""Not measured: how many kinds of things are looked for in another session."""
 SAME_CAUSE = {"state.failed-change": "state.failed-create"}
 """Rules that a tool breaks for the reason for which it breaks another: it is reported under that one."""
 NO_WRITER = "no tool that may change something may be called (--call all releases them)"
@@ -89,6 +93,51 @@ def _restarted(server: Server, thing: Thing, noise: Noise) -> tuple[Violation, .
             scene = Stage(server.state.workshop(session, "a restart"), noise).after_restart(scene)
         return tuple(restart.judge(scene)) if restart.can_judge(scene) else None
     return None
+
+
+@scenario
+def strangers(server: Server) -> tuple[Violation, ...] | None:
+    """Return what a session over HTTP shows of what another one has for itself, seen twice.
+
+    None if the sessions know the same, or there are none.
+    """
+    learned = state_of(server).learned
+    things = [one for one in learned.things if one.lasts][:MAX_SHARED]
+    if server.settings.http is None or server.surface.is_modern:
+        return None
+    judged = [_met(server, one, learned.noise) for one in things]
+    if all(one is None for one in judged):
+        return None
+    found = []
+    for thing, first in zip(things, judged, strict=True):
+        again = _met(server, thing, learned.noise) if first else ()
+        found += [one for one in again or () if one.tool in [each.tool for each in first or ()]]
+    return tuple(found)
+
+
+def _met(server: Server, thing: Thing, noise: Noise) -> tuple[Violation, ...] | None:
+    """Make a thing in one of two new sessions; None if the other one knows it too."""
+    with suppress(Unjudged, Spent, Lost), server.state.fresh() as one, server.state.fresh() as other:
+        if not all(
+            isinstance(each.process, HttpLines) and each.process.mirror.session_id for each in (one, other)
+        ):
+            return None
+        stages = [Stage(server.state.workshop(each, "two sessions"), noise) for each in (one, other)]
+        scene = stages[0].meet(stages[1], thing)
+        return tuple(namespace.judge(scene)) if namespace.can_judge(scene) else None
+    return None
+
+
+def _has_id(session: Session) -> bool:
+    """Return whether the server has given a session an id."""
+    return isinstance(session.process, HttpLines) and bool(session.process.mirror.session_id)
+
+
+def expect_namespaces(server: Server) -> None:
+    """Report what a session shows of another one's; skip the check if they share all that is made."""
+    found = require(strangers(server), skip="no session over HTTP has things for itself")
+    if findings := [finding_of(one) for one in found]:
+        raise findings[0].with_others(findings[1:])
 
 
 def expect_lasting(server: Server) -> None:

@@ -23,6 +23,8 @@ REPEATS = 3
 """How often a read is repeated: what comes and goes is seen twice."""
 MAX_PAGES = 12
 """Not measured: in how many pages a list is read at most.  Each is to show a third of it."""
+MAX_USES = 2
+"""Not measured: by how many tools a thing is used in a session in which it was not made."""
 MAX_LINKS = 4
 """Not measured: through how many links a thing is looked at."""
 
@@ -204,6 +206,20 @@ class Paging:
     after: Sequence[Look]
     done: Call
     deleted: Made | None
+
+
+@dataclass(frozen=True, eq=False)
+class Strangers:
+    """A thing was made in one session, and looked at there and in another one.
+
+    ``refused`` are the calls, by tool, that do something to it in its session, and are refused in the other.
+    """
+
+    thing: Thing
+    made: Made
+    inside: Sight
+    outside: Sight
+    refused: Mapping[str, Call]
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,6 +417,20 @@ class Stage:
                 return
             values[pager.cursor] = cursor
         raise Unjudged
+
+    def meet(self, other: Stage, thing: Thing) -> Strangers:
+        """Make a thing, and look at it and use it here and in another session."""
+        made = self._made(thing, FEW)[-1]  # an early one may have the id of one of the other session
+        self.shop.hand.pause()
+        inside, outside = self.sight(thing, [made]), other.sight(thing, [made])
+        refused: dict[str, Call] = {}
+        for effect in sorted(thing.effects, key=lambda one: one.doing is Doing.DELETES)[:MAX_USES]:
+            calls = len(other.shop.hand.calls)
+            if other.shop.apply(effect, made) is not None:
+                break
+            if len(other.shop.hand.calls) > calls and self.shop.apply(effect, made) is not None:
+                refused[effect.tool] = other.shop.hand.calls[-1]
+        return Strangers(thing, made, inside, outside, refused)
 
     def before_restart(self, thing: Thing) -> Restart:
         """Make things, change one and delete one; the look after the restart is missing yet."""
