@@ -93,7 +93,7 @@ def test_hostile_arguments_are_survived(server, call):
 def hostile_arguments(server, call):
     """Call a tool with hostile arguments, and return the fuzzer, which has begun to confirm its failures."""
     fuzzer = fuzzer_of(server, call, "hostile arguments")
-    spares = is_amount if server.settings.is_gentle else None
+    spares = is_amount if server.settings.is_gentle_with(call.tool.name) else None
     found = hostile(server.arguments.whole_schema(call.tool), server.revision, spares)
     fuzzer.try_hostile(((what.partition(" as ")[0], text) for what, text in found), answers)
     fuzzer.begin_confirming()
@@ -143,6 +143,8 @@ def require_own_refusal(server, call, tried):
 
 def fuzzer_of(server, call, label, *, known=(), needs_network=True):
     require_time(server)
+    if not server.settings.examples_of(call.tool.name):
+        skip(f"{call.tool.name} is not fuzzed: it has a level of its own")
     newer = server.newer_revision_with(call.tool)
     if newer:
         skip(f"the same tool is fuzzed in {newer}")

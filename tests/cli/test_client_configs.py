@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from mcp_conformance.cli.arguments import UsageError, chosen_by, parser, require_server
 from mcp_conformance.cli.combined_files import junit_files, prefixed, prefixes
 from mcp_conformance.cli.main import main
 from mcp_conformance.project.client_configs import BadConfig, NotTestable, read_config
@@ -35,6 +36,26 @@ def config(folder, servers, name=".mcp.json", key="mcpServers"):
 
 def entry(folder, about, name=".mcp.json"):
     return read_config(config(folder, {"one": about}, name)).entry("one")
+
+
+# Choosing
+
+
+@pytest.mark.parametrize(
+    "words", [["baseline", "update", "known.toml"], ["lock"], ["doctor"], ["call", "echo"]]
+)
+def test_every_command_takes_a_server_of_a_client(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, {"one": started_by(("x", "--y"), env={"A": "1"}), "two": started_by(("z",))})
+    given = ["--config", ".mcp.json", "--env", "B=2"]
+    options = parser().parse_args([*words, *given, "--server", "one"])
+    name = "baseline update" if words[0] == "baseline" else words[0]
+    chosen = chosen_by(options, require_server(options, None, name, ""), name)
+    assert (chosen.command.value, chosen.texts("env")) == (("x", "--y"), ("A=1", "B=2"))
+    with pytest.raises(UsageError, match=r"choose with --server NAME; it has one, two"):
+        require_server(parser().parse_args([*words, *given]), None, name, "")
+    with pytest.raises(UsageError, match="--config names the server already"):
+        require_server(options, ["x"], name, "")
 
 
 # Reading

@@ -1,11 +1,17 @@
 """Tools that reach an open world are called a few times only, unless the user wants more."""
 
 import math
+import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from mcp_conformance.client.session import timeout_of
 from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.options.given import BadOption, Given
+from mcp_conformance.options.table import BY_NAME
+from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.report.text import limit_lines
 from mcp_conformance.sandbox.sandbox import Sandbox
@@ -13,6 +19,7 @@ from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import OPEN_WORLD_CALLS, Settings
+from mcp_conformance.target.tool_limits import ToolLimits
 from mcp_conformance_fixtures.mutants import item, method, params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
@@ -86,4 +93,68 @@ def test_the_report_lists_the_tools_with_few_calls(limits, is_reported):
         "that they do not, a sandbox sees to it, and --calls-per-tool allows more)"
     )
     assert list(limit_lines(subject, [], exercise)) == ([wanted] if is_reported else [])
+    subject.close()
+
+
+# What holds for single tools ---------------------------------------------------------------------
+
+
+def limited(*texts, **more):
+    """Return settings in memory with limits as ``--tool-limits`` gives them."""
+    limits = BY_NAME["tool-limits"].read(Given(texts, "--tool-limits"))
+    return settings_in_memory(mutated(in_open_world), tool_limits=limits, **more)
+
+
+def test_a_tool_has_limits_of_its_own_before_those_of_a_pattern():
+    settings = limited(
+        "e* timeout=5 fuzz=none", "echo timeout=0.5 calls-per-tool=7", timeout=20.0, examples=50
+    )
+    assert [settings.timeout_of(name) for name in ("echo", "end", "add")] == [0.5, 5.0, 20.0]
+    assert [settings.examples_of(name) for name in ("echo", "end", "add", "")] == [50, 0, 50, 50]
+    assert [settings.calls_of(name) for name in ("echo", "end")] == [7, 0]
+    assert replace(settings, max_examples=9).examples_of("add") == 9
+    assert replace(settings, max_examples=9).examples_of("end") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("echo", "echo: timeout, fuzz, calls-per-tool can be limited, not ''"),
+        ("echo timout=5", "not 'timout'; did you mean timeout?"),
+        ("echo fuzz=quik", "not 'quik'; did you mean quick?"),
+        ("echo timeout=0", "a number of seconds above 0 is expected"),
+    ],
+)
+def test_a_wrong_limit_is_named(text, message):
+    with pytest.raises(BadOption, match=re.escape(message)):
+        limited(text)
+
+
+def test_an_answer_of_a_tool_is_awaited_as_long_as_its_own_limit():
+    session = next(iter(probe_all(limited("echo timeout=3"), (REVISION,)).sessions.values()))
+    call = Line.sending({"id": 1, "method": "tools/call", "params": {"name": "echo"}})
+    assert timeout_of(session, call) == 3.0
+    assert timeout_of(session, Line.sending({"id": 1, "method": "ping"})) == session.timeout
+    session.close()
+
+
+def test_one_tool_alone_may_be_fuzzed():
+    calls = {
+        level: calls_of_echo(open_world=False, fuzz="none", tool_limits=(ToolLimits("echo", examples=level),))
+        for level in (0, 50)
+    }
+    assert calls[0] == -FIRST_CALLS
+    assert calls[50] > 2 * OPEN_WORLD_CALLS
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [({"only_tools": ("e*",), "not_tools": ("env",)}, {"echo"}), ({"not_tools": ("*",)}, set())],
+)
+def test_only_the_chosen_tools_are_tested(choice, names):
+    subject = probe_all(settings_in_memory(mutated(in_open_world), **choice), (REVISION,))
+    (surface,) = subject.live
+    assert {tool.name for tool in surface.tools} & {"echo", "env", "add"} == names
+    (line,) = limit_lines(subject, [], {})
+    assert line.endswith("(--tool and --not-tool leave them out)")
     subject.close()

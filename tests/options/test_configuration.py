@@ -4,11 +4,16 @@ import json
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import jsonschema
 import pytest
 
+from mcp_conformance.options.again import again_words
+from mcp_conformance.options.choosing import choose
 from mcp_conformance.options.configuration import BadConfiguration, nearest_configuration
+from mcp_conformance.options.given import BadOption, Chosen, Given
+from mcp_conformance.options.run_options import read_options
 from mcp_conformance.options.schema import FOLDER, schema, schema_files
 from mcp_conformance.project.files import CONFIGURATION_FILE
 from support import REFERENCE, forked
@@ -29,6 +34,11 @@ budget = { start = "2s" }
 example.search = [{ query = "a" }, { query = "b" }]
 failing-call.search = { query = 5 }
 report = ["out/report.html"]
+tool = ["search", "get_*"]
+max-examples = 20
+tools.search = { timeout = 5, fuzz = "none" }
+tools."get_*" = { calls-per-tool = 3 }
+profiles.ci = { fuzz = "thorough", report = "ci.json" }
 """
 
 
@@ -55,6 +65,9 @@ def test_options_are_as_the_command_line_gives_them(tmp_path):
         "example": ('search {"query": "a"}', 'search {"query": "b"}'),
         "failing-call": 'search {"query": 5}',
         "report": ("out/report.html",),
+        "tool": ("search", "get_*"),
+        "max-examples": "20",
+        "tool-limits": ("search timeout=5 fuzz=none", "get_* calls-per-tool=3"),
     }
 
 
@@ -92,6 +105,13 @@ def test_the_nearest_file_counts_and_a_server_adds_to_what_all_share(tmp_path):
         ("command = 'x'\n[servers.y]\ncommand = 'y'", "'command' belongs to a table [servers.NAME]"),
         ("report = 'a.html'\n[servers.y]\ncommand = 'y'", "'report' belongs to a table [servers.NAME]"),
         ("servers = 5", "servers is a table, not 5"),
+        ("command = 'x'\ntools.search = 5", "tools is a table of limits for each tool, not 5"),
+        ("command = 'x'\nprofiles.ci.timout = 5", "unknown option 'timout'; did you mean timeout?"),
+        ("command = 'x'\nprofiles.ci.command = 'y'", "'command' belongs to a server, and not to profiles.ci"),
+        (
+            "servers.y.command = 'y'\nprofiles.ci.report = 'a.html'",
+            "'report' belongs to a table [servers.NAME]",
+        ),
     ],
 )
 def test_a_mistake_is_named(text, message, tmp_path):
@@ -118,10 +138,70 @@ def test_the_schema_agrees(tmp_path):
         "fuzz = 'quik'",
         "servers.x = { timout = 5 }",
         "servers.x.servers.y = { timeout = 5 }",
+        "servers.x.profiles.y = { timeout = 5 }",
+        "profiles.ci.command = 'x'",
+        "tools.search = {}",
+        "tools.search.speed = 5",
     ):
         table = tomllib.loads(wrong)
         assert list(validator.iter_errors(table)), wrong
         assert list(project.iter_errors({"tool": {"mcp-conformance": table}})), wrong
+
+
+# Choosing ----------------------------------------------------------------------------------------
+
+
+def test_a_profile_replaces_options_and_the_command_line_both(tmp_path):
+    configuration(tmp_path, f"{EVERY_FORM}[profiles.all]\ncall = 'all'\n")
+
+    def found(**given):
+        options = {name: Given(value, f"--{name}") for name, value in given.items()}
+        return choose(options, None, "--", tmp_path)
+
+    assert (found().text("fuzz"), found().texts("report")) == ("none", ("out/report.html",))
+    assert (found(profile="ci").text("fuzz"), found(profile="ci").texts("report")) == (
+        "thorough",
+        ("ci.json",),
+    )
+    assert found(profile="ci").texts("call") == ("search", "get_*")
+    assert found(profile="all").texts("call") == ("all",)
+    assert found(profile="ci", fuzz="quick").text("fuzz") == "quick"
+    with pytest.raises(BadOption, match="unknown profile 'cj'; there are ci, all"):
+        found(profile="cj")
+    with pytest.raises(BadOption, match=r"^--profile: only a server of"):
+        choose({"profile": Given("ci", "--profile")}, Given(("x",), ""), "--", tmp_path)
+
+
+def test_the_file_may_name_the_profile_that_counts(tmp_path):
+    configuration(
+        tmp_path, "command = 'x'\nprofile = 'fast'\n[profiles.fast]\nfuzz = 'none'\n[profiles.full]\n"
+    )
+    assert choose({}, None, "--", tmp_path).text("fuzz") == "none"
+    full = choose({"profile": Given("full", "--profile")}, None, "--", tmp_path)
+    assert full.text("fuzz") == ""
+
+
+def test_all_paths_start_from_the_folder_of_the_file(tmp_path, monkeypatch):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "mcp-contract.json").write_text("{}")
+    program = tmp_path / "serve"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    configuration(tmp_path, "command = './serve server.py'\n[profiles.ci]\n")
+    monkeypatch.chdir(inner)
+    chosen = choose({"profile": Given("ci", "--profile")}, None, "--", Path())
+    with pytest.raises(BadOption, match=r"contract: .*mcp-contract.json"):
+        read_options(chosen)  # found there, and wrong
+    (tmp_path / "mcp-contract.json").unlink()
+    options = read_options(Chosen.from_json(chosen.to_json()))
+    assert options.settings.here == tmp_path
+    assert options.settings.kept == tmp_path / ".mcp-conformance"
+    assert again_words(options, ["ping.responds"], "2025-11-25")[-2:] == ("--profile", "ci")
+    monkeypatch.chdir(tmp_path)
+    options = read_options(choose({}, None, "--", Path()))
+    assert options.settings.kept == Path(".mcp-conformance")
+    assert again_words(options, ["ping.responds"], "2025-11-25")[-3:] == ("--", "./serve", "server.py")
 
 
 # Using -------------------------------------------------------------------------------------------
@@ -143,6 +223,16 @@ def test_options_of_pytest_may_have_their_values_behind_them(tmp_path):
     for _ in range(2):
         passed(["run", "-k", "ping", "--junitxml", "junit.xml"], tmp_path)
     assert (tmp_path / "junit.xml").is_file()
+
+
+def test_a_run_from_a_folder_below_writes_the_first_baseline(tmp_path):
+    (tmp_path / "server.py").write_text("from mcp_conformance_fixtures.reference import main\nmain()\n")
+    options = "fuzz = 'none'\nrevision = '2025-11-25'\nselect = 'ping'\nbaseline = 'known.toml'\n"
+    (tmp_path / CONFIGURATION_FILE).write_text(f"command = ['{sys.executable}', 'server.py']\n{options}")
+    (tmp_path / "inner").mkdir()
+    output = passed(["baseline", "update", "../known.toml"], tmp_path / "inner")
+    assert "known.toml has 0 expected findings" in output
+    assert (tmp_path / "known.toml").exists()
 
 
 def test_one_of_several_servers_is_chosen_by_name(tmp_path):

@@ -30,13 +30,25 @@ PARTS = {
     "env": ("env-file", "env"),
     "call": ("call",),
     "contract": ("contract",),
+    "choose": ("profile",),
 }
 """The options that set no field alone, by what is made of them."""
-IN_WORDS = {"cwd", "rules-as-of", "time", "within", "calls-per-tool", "baseline", "since", "database"}
+IN_WORDS = {
+    "cwd",
+    "rules-as-of",
+    "time",
+    "within",
+    "calls-per-tool",
+    "max-examples",
+    "baseline",
+    "since",
+    "database",
+}
 IN_WORDS |= {"require-exercised", "backend"}
 IN_WORDS |= {"failing-call", "mutating-call"}
 """The options whose default is described in words, so that no reader can read it."""
 ANY_TEXT = {*("url", "http-path", "sandbox", "allow-net", "call", "transcripts", "database")}
+ANY_TEXT |= {"tool", "not-tool", "profile"}
 ANY_TEXT |= {option.name for option in OPTIONS if option.kind is Kind.SWITCH}
 """The options whose readers take any text; of some, what is made of several judges it."""
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)

@@ -6,10 +6,11 @@ import argparse
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_conformance.options.choosing import choose
 from mcp_conformance.options.configuration import Configuration, nearest_configuration
@@ -22,6 +23,9 @@ from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.text import did_you_mean, shell_line
 from mcp_conformance.target.contract import FILE
 from mcp_conformance.transport.credentials import redacted
+
+if TYPE_CHECKING:
+    from mcp_conformance.project.client_configs import ServerEntry
 
 URL = re.compile(r"https?://", re.IGNORECASE)
 MISSPELT = 0.86
@@ -110,7 +114,6 @@ def _add_run(commands: Commands) -> None:
         "run", help="run the conformance suites against a server", usage=RUN_USAGE, allow_abbrev=False
     )
     _add_options(run, "run")
-    run.add_argument("--config", type=Path, metavar="FILE", help="a client's mcp.json, which lists servers")
     _add_server(run)
     run.add_argument("--all", action="store_true", help="test all servers of the file")
     help_ = (
@@ -144,8 +147,10 @@ def _positive(text: str) -> int:
 
 
 def _add_server(parser: Parser) -> None:
-    help_ = f"the server of that name in {CONFIGURATION_PLACES}"
+    help_ = f"the server of that name in {CONFIGURATION_PLACES}, or of --config"
     parser.add_argument("--server", action="append", default=[], metavar="NAME", help=help_)
+    help_ = "a client's mcp.json, which lists servers"
+    parser.add_argument("--config", type=Path, metavar="FILE", help=help_)
 
 
 def _add_survey(commands: Commands) -> None:
@@ -230,7 +235,7 @@ def _add_lock(commands: Commands) -> None:
         allow_abbrev=False,
     )
     help_ = f"the file to write (default: {FILE})"
-    lock.add_argument("--contract", dest="file", type=Path, default=Path(FILE), metavar="FILE", help=help_)
+    lock.add_argument("--contract", dest="file", type=Path, metavar="FILE", help=help_)
     lock.add_argument("--update", action="store_true", help="renew the file, and print what changed")
     _add_server(lock)
     _add_options(lock, "lock")
@@ -389,14 +394,29 @@ def given_options(options: argparse.Namespace, command: str) -> dict[str, Given]
     }
 
 
-def chosen_by(options: argparse.Namespace, server: Sequence[str] | str, command: str) -> Chosen:
+def chosen_by(options: argparse.Namespace, server: Sequence[str] | str | ServerEntry, command: str) -> Chosen:
     """Return what the user chose for a server: its command, its configured name, or empty beside a URL.
 
-    Raises `UsageError`.
+    It may be one of a client's too.  Raises `UsageError`.
     """
+    if not isinstance(server, Sequence):
+        return _chosen_of_client(options, server, command)
     value = server if isinstance(server, str) else tuple(server)
     with usage_errors(command):
         return choose(given_options(options, command), Given(value, "") if value else None, "--", Path())
+
+
+def _chosen_of_client(options: argparse.Namespace, entry: ServerEntry, command: str) -> Chosen:
+    """Return what the user chose beside what a client's configuration says of a server."""
+    own = argparse.Namespace(**vars(options))
+    own.env = [*(f"{name}={content}" for name, content in entry.env.items()), *options.env]
+    own.cwd = options.cwd or (str(entry.cwd) if entry.cwd is not None else None)
+    own.url = entry.url or None
+    own.header = [*(f"{name}: {value}" for name, value in entry.headers.items()), *options.header]
+    source = ("--config", str(options.config), "--server", entry.name)
+    chosen = chosen_by(own, entry.command or "", command)
+    beside = frozenset(given_options(options, command))
+    return replace(chosen, expanded=entry.expanded, source=source, beside=beside)
 
 
 # What a command may have -------------------------------------------------------------------------
@@ -438,11 +458,14 @@ def require_server(
     name: str,
     usage: str,
     rest: Sequence[str] = (),
-) -> list[str] | str:
+) -> list[str] | str | ServerEntry:
     """Return the server's command, or its name in the configuration file, empty if it is the only one.
 
-    It is empty too if there is a URL instead.  Raises `UsageError` if there is none, or two.
+    It is empty too if there is a URL instead, and an entry with ``--config``.  Raises `UsageError` if there
+    is none, or two.
     """
+    if options.config is not None:
+        return _client_server(options, command, name)
     is_chosen = bool(options.server or getattr(options, "all", False))
     if getattr(options, "url", None):
         if command or is_chosen:
@@ -462,6 +485,37 @@ def require_server(
             f"{name}: --server and --all choose from {CONFIGURATION_PLACES}, and there is none here"
         )
     return require_command(command, name, usage, rest)
+
+
+def _client_server(options: argparse.Namespace, command: Sequence[str] | None, name: str) -> ServerEntry:
+    """Return the server that ``--server`` names in a client's configuration, or its only one."""
+    from mcp_conformance.project.client_configs import BadConfig, NotTestable, read_config  # noqa: PLC0415
+
+    path: Path = options.config
+    expect_client_only(options, command, name)
+    try:
+        config = read_config(path)
+        server, *others = chosen_servers(path, config.servers, options, name)
+        if others:
+            raise UsageError(f"{name}: only one --server NAME can be given")
+        return config.entry(server, given_variables(options))
+    except BadConfig as error:
+        raise UsageError(f"{name}: {path}: {error}") from error
+    except NotTestable as reason:
+        raise UsageError(f"{name}: {path}: {server} cannot be tested: {reason}") from reason
+
+
+def expect_client_only(options: argparse.Namespace, command: Sequence[str] | None, name: str) -> None:
+    """Raise `UsageError` if a server is named beside a client's configuration."""
+    if command:
+        raise UsageError(f"{name}: --config names the server already; remove -- and what follows it")
+    if options.url:
+        raise UsageError(f"{name}: --config names the server already; remove --url")
+
+
+def given_variables(options: argparse.Namespace) -> frozenset[str]:
+    """Return the names of the environment variables that the user sets for the server."""
+    return frozenset(text.partition("=")[0] for text in options.env)
 
 
 def configuration(name: str) -> Configuration | None:

@@ -68,7 +68,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     expect_no_more(rest)
     server = require_server(options, command, "learn", "learn [options]")
     file = configuration("learn") if options.write else None
-    if options.write and (command or options.url or file is None):
+    if options.write and (command or options.url or options.config or file is None):
         raise UsageError("learn: --write needs a server in a configuration: mcp-conformance init writes one")
     with usage_errors("learn"):
         chosen = read_options(chosen_by(options, server, "learn").having("contract", NO_FILE))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mcp_conformance.cli.arguments import UsageError, chosen_by, expect_no_more, require_server, usage_errors
 from mcp_conformance.options.probing import probed
@@ -18,29 +19,31 @@ from mcp_conformance.report.exit_status import FAILED, PASSED
 from mcp_conformance.report.model import plural
 from mcp_conformance.report.text import server_lines
 from mcp_conformance.scenarios.contract import KINDS, Observed, differences, observed
-from mcp_conformance.target.contract import BadContract, Contract, from_text, to_text
+from mcp_conformance.target.contract import FILE, BadContract, Contract, from_text, to_text
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.files import bounded_text
 from mcp_conformance.transport.throwaway import throwaway_folder
 
-NO_MAX_TOOLS = sys.maxsize
+ALL_TOOLS: dict[str, Any] = {"max_tools": sys.maxsize, "only_tools": (), "not_tools": ()}
+"""The settings with which a contract has every tool."""
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Write the file; return 0 if it is written or right already, 1 if the server cannot be locked."""
     expect_no_more(rest)
     server = require_server(options, command, "lock", "lock [options]")
-    path: Path = options.file
+    given = chosen_by(options, server, "lock")
+    path: Path = options.file or given.place / FILE
     if path.exists() and not options.update:
         raise UsageError(f"lock: {path} is there already: --update renews it")
     if not path.parent.is_dir():
         raise UsageError(f"lock: no such directory: {path.parent}")
     with usage_errors("lock"):
         # the file that is written is not what the server is compared with, and may be broken
-        chosen = read_options(chosen_by(options, server, "lock").having("contract", NO_FILE))
+        chosen = read_options(given.having("contract", NO_FILE))
         with throwaway_folder() as throwaway:
-            settings = replace(chosen.settings.within(throwaway), max_tools=NO_MAX_TOOLS)
+            settings = replace(chosen.settings.within(throwaway), **ALL_TOOLS)
             return _lock(probed(chosen, settings), path, _contract_in(path))
 
 

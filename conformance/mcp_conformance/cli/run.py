@@ -15,9 +15,11 @@ from mcp_conformance.cli.arguments import (
     chosen_by,
     chosen_servers,
     configuration,
+    expect_client_only,
     expect_known_options,
     expect_no_stray_path,
     given_options,
+    given_variables,
     require_server,
     usage_errors,
 )
@@ -30,7 +32,7 @@ from mcp_conformance.report.exit_status import NOT_RUN
 if TYPE_CHECKING:
     from mcp_conformance.cli.run_many import RunPlan
     from mcp_conformance.options.configuration import Configuration
-    from mcp_conformance.project.client_configs import ClientConfig, ServerEntry
+    from mcp_conformance.project.client_configs import ClientConfig
     from mcp_conformance.report.servers.model import ServerOutcome
 
 VERBOSE = re.compile("-v+|--verbose")
@@ -42,10 +44,11 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     rest = [*rest, "-x"] if options.exitfirst else rest
     if (options.require_all or options.jobs) and not (options.all or len(options.server) > 1):
         raise UsageError(f"run: --{'jobs' if options.jobs else 'require-all'} belongs to --all")
-    if options.config is not None:
-        return _run_configured(options, rest, command)
     expect_no_stray_path(rest, "run")
-    file = configuration("run") if options.all or len(options.server) > 1 else None
+    are_many = options.all or len(options.server) > 1
+    if options.config is not None and are_many:
+        return _run_configured(options, rest, command)
+    file = configuration("run") if are_many else None
     if file is not None and not command:
         return _run_own(file, options, rest)
     server = require_server(options, command, "run", "run [options]", rest)
@@ -73,27 +76,19 @@ def _run_own(file: Configuration, options: argparse.Namespace, rest: Sequence[st
 
 
 def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
-    """Run the suites against servers of a client's configuration."""
+    """Run the suites against several servers of a client's configuration."""
     from mcp_conformance.cli.run_many import RunPlan  # noqa: PLC0415
-    from mcp_conformance.project.client_configs import BadConfig, NotTestable, read_config  # noqa: PLC0415
+    from mcp_conformance.project.client_configs import BadConfig, read_config  # noqa: PLC0415
 
-    if command:
-        raise UsageError("run: --config names the server already; remove -- and what follows it")
-    expect_no_stray_path(rest, "run")
+    expect_client_only(options, command, "run")
     try:
         config = read_config(options.config)
-        names = chosen_servers(options.config, config.servers, options, "run")
-        if options.all or len(names) > 1:
-            untested = partial(_untested, config, frozenset(options.server), _given_variables(options))
-            own = [f"--config={config.path}"]
-            plan = RunPlan(config.path, tuple(names), config.lines, untested, own)
-            return _run_many(plan, options, rest)
-        source = ("--config", str(config.path), "--server", names[0])
-        return _run_entry(config.entry(names[0], _given_variables(options)), options, rest, source)
     except BadConfig as error:
         raise UsageError(f"run: {options.config}: {error}") from error
-    except NotTestable as reason:
-        raise UsageError(f"run: {options.config}: {names[0]} cannot be tested: {reason}") from reason
+    names = chosen_servers(options.config, config.servers, options, "run")
+    untested = partial(_untested, config, frozenset(options.server), given_variables(options))
+    own = [f"--config={config.path}"]
+    return _run_many(RunPlan(config.path, tuple(names), config.lines, untested, own), options, rest)
 
 
 def _untested(
@@ -118,24 +113,6 @@ def _untested(
     except BadConfig as error:
         return ServerOutcome(name, NOT_RUN, str(error).removeprefix(f"{name}: "))
     return None
-
-
-def _given_variables(options: argparse.Namespace) -> frozenset[str]:
-    """Return the names of the environment variables that the user sets for the server."""
-    return frozenset(text.partition("=")[0] for text in options.env)
-
-
-def _run_entry(
-    entry: ServerEntry, options: argparse.Namespace, rest: Sequence[str], source: tuple[str, ...]
-) -> int:
-    beside = frozenset(given_options(options, "run"))
-    options.env = [*(f"{name}={content}" for name, content in entry.env.items()), *options.env]
-    options.cwd = options.cwd or (str(entry.cwd) if entry.cwd is not None else None)
-    options.url = entry.url or None
-    options.header = [*(f"{name}: {value}" for name, value in entry.headers.items()), *options.header]
-    chosen = chosen_by(options, entry.command or "", "run")
-    chosen = replace(chosen, expanded=entry.expanded, source=source, beside=beside)
-    return run_suites(chosen, rest, *_part_plugins(options))
 
 
 def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -> int:

@@ -54,6 +54,7 @@ class Session:
         self.pace = Pace()
         self.revision = revision
         self.timeout = timeout
+        self.tool_timeout: Callable[[str], float] = lambda _: self.timeout
         self.capabilities = dict(capabilities or {})
         self.client = client
         self.client_info: dict[str, Any] = dict(CLIENT_INFO)
@@ -239,7 +240,8 @@ class Session:
         With ``alone`` no other request is open, so an error without an id is its answer too.  A ping follows
         one, as a server may send several for one line: none of them is the answer to the next request.
         """
-        reply = self.inbox.await_reply(request, self.timeout if timeout is None else timeout, alone=alone)
+        seconds = timeout_of(self, request) if timeout is None else timeout
+        reply = self.inbox.await_reply(request, seconds, alone=alone)
         if type(reply.fault) is Silence:
             self.is_silent = not self.inbox.is_wrongly_answered(request)
         if reply.fault is None and not reply.has_id:
@@ -335,6 +337,15 @@ def _proposal(session: Session, revision: str) -> tuple[str, Any]:
         "capabilities": session.capabilities,
         "clientInfo": session.client_info,
     }
+
+
+def timeout_of(session: Session, request: Line) -> float:
+    """Return how many seconds the answer to a request may take: a tool may have a limit of its own."""
+    message = request.message
+    is_call = isinstance(message, dict) and message.get("method") == "tools/call"
+    params = message.get("params") if is_call else None
+    name = params.get("name") if isinstance(params, dict) else None
+    return session.tool_timeout(name) if isinstance(name, str) else session.timeout
 
 
 def give_up(session: Session) -> None:

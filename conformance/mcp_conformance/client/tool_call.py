@@ -9,7 +9,7 @@ from typing import Any
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.input_required import more_rounds
 from mcp_conformance.client.reply import Reply, Silence
-from mcp_conformance.client.session import PING_SECONDS, Session
+from mcp_conformance.client.session import PING_SECONDS, Session, timeout_of
 from mcp_conformance.client.thrown import logged
 from mcp_conformance.protocol.methods import FEATURES
 from mcp_conformance.protocol.progress import progress_in
@@ -105,7 +105,7 @@ class PendingCall:
     def end(self) -> Call:
         """Wait for the reply; the timeout counts since the request."""
         session, ping = self.session, self._ping
-        reply = reply_within(session, self._request, session.timeout)
+        reply = reply_within(session, self._request, timeout_of(session, self._request))
         seconds = session.scaled_timeout(PING_SECONDS) if reply.fault is None else 0.0
         pong = session.await_reply(ping, seconds) if ping else None
         rounds = [reply, *more_rounds(session, reply)]

@@ -74,7 +74,7 @@ class Fuzzer:
         budget: CaseBudget = CASES,
     ):
         self.server, self.target, self.label, self._budget = server, target, label, budget
-        self._examples = server.settings.examples
+        self._examples = server.settings.examples_of(target.tool)
         self._trials = Trials(server, target, set(known), budget)
         self._failures = self._trials.failures
 

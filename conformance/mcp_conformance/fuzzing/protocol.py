@@ -82,7 +82,7 @@ def _send_broken_lines(conversation: FuzzConversation) -> None:
             conversation.send(Line(sent=True, raw=raw))
     conversation.begin_stage("random", random_line_violations, lost_after=PROTOCOL.lost_after_seconds)
     random = _random(conversation, "random")
-    for _ in range(chosen.examples):
+    for _ in range(chosen.examples_of()):
         conversation.send(Line(sent=True, raw=broken_line(liveness, random)))
 
 
@@ -224,9 +224,9 @@ def in_any_order(conversation: FuzzConversation, lists: list[str], calls: list[C
     names = [uri.json for uri in uris if uri.is_a(str)]
     offer = Offer(lists, calls, names, is_old and server.declares("logging"))
     bursts = RandomBursts(conversation, offer, _random(conversation, "any order"))
-    seconds = min(chosen.examples * PROTOCOL.seconds_per_example, server.run.fuzz_seconds(server.clock))
+    seconds = min(chosen.examples_of() * PROTOCOL.seconds_per_example, server.run.fuzz_seconds(server.clock))
     conversation.begin_stage("any order", broken_rules, slow_answers=True, max_seconds=seconds)
-    for _ in range(chosen.examples):
+    for _ in range(chosen.examples_of()):
         for burst in bursts.sequence(PROTOCOL.steps_per_example):
             conversation.send(*burst)
 

@@ -86,5 +86,5 @@ def _is_enough(drift: Drift) -> bool:
 def _can_be_repeated(server: Server, call: Call) -> bool:
     """Return whether a call succeeds quickly, reads only, reaches nothing outside, and has no limit."""
     tool = call.tool
-    is_free = tool.read_only and not (tool.open_world or server.settings.calls_per_tool)
+    is_free = tool.read_only and not (tool.open_world or server.settings.calls_of(tool.name))
     return is_free and not (call.failed or call.asked)

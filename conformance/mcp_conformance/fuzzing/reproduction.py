@@ -131,7 +131,7 @@ class CaseReproduction:
         self._after_others: dict[FailedCase, Attempt[Line, Reply]] = {}
 
     def _max_wait(self, failed: FailedCase) -> float:
-        timeout = self.server.settings.timeout
+        timeout = self.server.settings.timeout_of(self.target.tool)
         return min(timeout, CASES.hostile_factor * self.answer_seconds) if failed.case.hostile else timeout
 
     def fails_in_isolation(self, failed: FailedCase) -> bool:

@@ -287,7 +287,7 @@ class Soak:
             yield from findings
             return
         request, kind = failed.case.reply.request, failed.case.failure.kind
-        late = session.await_reply(request, self.server.settings.timeout)
+        late = session.await_reply(request)
         if late.fault is None:
             self._note_slowness(failed.call.load, late)
             yield from self._judged(failed.call, late)
@@ -302,7 +302,7 @@ class Soak:
 
     def _note_slowness(self, load: ToolLoad, reply: Reply) -> None:
         load.answer_seconds = min(
-            self.server.settings.timeout, self.budget.slow_call_growth * load.answer_seconds
+            self.server.settings.timeout_of(load.name), self.budget.slow_call_growth * load.answer_seconds
         )
         self._slow[load.name] += 1
         if self._slow[load.name] >= self.budget.max_slow_calls:

@@ -60,7 +60,7 @@ class ToolLoad:
     def __init__(self, server: Server, call: Call):
         self.tool, self.name = call.tool, call.tool.name
         self.target = FuzzTarget.of_tool(call)
-        self.answer_seconds = self.target.answer_seconds(server.settings.timeout)
+        self.answer_seconds = self.target.answer_seconds(server.settings.timeout_of(self.name))
         schema, revision = server.arguments.whole_schema(call.tool), server.revision
         oracle = partial(accepts_valid, call.tool, revision)
         self._valid = valid_cases(schema, revision, oracle, server.arguments.vouched(call.tool))

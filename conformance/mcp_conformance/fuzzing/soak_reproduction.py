@@ -128,8 +128,7 @@ class SoakReproduction:
                     break
                 call, line = waiting.popleft()
                 is_same = call.number == failed.call.number
-                seconds = self.server.settings.timeout if is_same else call.load.answer_seconds
-                reply = session.await_reply(line, seconds)
+                reply = session.await_reply(line, None if is_same else call.load.answer_seconds)
                 failure = call.case.oracle(reply)
                 is_like = failure is not None and failure.kind == failed.case.failure.kind
                 if failure is not None and is_like and (is_same or session.closed):

@@ -36,11 +36,11 @@ class Trials:
     def __init__(self, server: Server, target: FuzzTarget, known: set[str], budget: CaseBudget = CASES):
         self.server, self.target, self._budget = server, target, budget
         self.failures: dict[str, list[FailedCase]] = {}
-        self.answer_seconds = target.answer_seconds(server.settings.timeout)
+        self.answer_seconds = target.answer_seconds(server.settings.timeout_of(target.tool))
         self.reproduction = CaseReproduction(server, target, self.answer_seconds)
         # Each tool has a check for each kind of arguments, and all other targets take as long as one check.
         checks = 1 + budget.checks_of_a_tool * len(server.tools)
-        times = max(1.0, server.settings.examples / FUZZ_EXAMPLES["quick"])
+        times = max(1.0, server.settings.examples_of(target.tool) / FUZZ_EXAMPLES["quick"])
         self._max_spent = times * budget.all_tools_seconds
         self._share_left = self._max_spent / checks
         self._seconds_left = max(times * budget.max_seconds, self._share_left)
@@ -55,7 +55,8 @@ class Trials:
         self._answer_times = deque(known_times, maxlen=budget.first_cases)
         self._deaths = self._silences = self._hostile_silences = 0
         self._max_deaths, self._max_silences = budget.max_deaths, budget.max_silences
-        most = budget.max_futile_calls if server.settings.is_gentle else budget.max_futile_calls_thorough
+        is_gentle = server.settings.is_gentle_with(target.tool)
+        most = budget.max_futile_calls if is_gentle else budget.max_futile_calls_thorough
         self._futility = Futility(target.refusal, most)
         self._refused = RefusedCases(self.failures, self._known, budget.max_refused_alone)
 
@@ -71,7 +72,8 @@ class Trials:
 
     def count_left_out(self) -> None:
         """Count the calls that are left out if they prove nothing, and estimate how long they would take."""
-        wanted = min(self.server.settings.examples, len(self._outcomes) + self._calls_left)
+        examples = self.server.settings.examples_of(self.target.tool)
+        wanted = min(examples, len(self._outcomes) + self._calls_left)
         calls = math.floor(wanted) - len(self._outcomes)
         if self._futility.is_certain and calls > 0:
             seconds = median(self._answer_times) if self._answer_times else self.target.seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from mcp_conformance.options.configuration import PROFILE
 from mcp_conformance.options.given import Given
 from mcp_conformance.options.option import Kind, Option
 from mcp_conformance.options.readers import NO_FILE
@@ -44,7 +45,7 @@ def again_words(
     families = {one.partition(".")[0] for one in selected}
     words = ["mcp-conformance", "run", *(["-v"] if verbose else [])]
     words += ["--select", ",".join(selected)] if selected else []
-    words += ["--revision", revision, *options.chosen.source]
+    words += ["--revision", revision, *(options.chosen.source or ())]
     replaced = {"revision", *(SELECTING if selected else ())}
     return (*words, *_given(options, "run", families, replaced), *_command(options))
 
@@ -75,8 +76,10 @@ def _given(
     """
     chosen, redact = options.chosen, options.settings.redaction
     for option in options_of(command):
+        if option.name == PROFILE and (chosen.source is None or command != "run"):
+            continue  # its options are given one by one
         is_needed = option.judges and (not families or not option.family or option.family in families)
-        is_ours = not (chosen.source and command == "run") or option.name in chosen.beside
+        is_ours = chosen.source is None or command != "run" or option.name in chosen.beside
         if is_needed and is_ours and option.name not in replaced and chosen.has(option.name):
             yield from redact(tuple(_words(option, chosen.options[option.name])))
 
@@ -112,6 +115,6 @@ def _shown(option: Option, given: Given, text: str) -> str:
 
 
 def _command(options: RunOptions) -> tuple[str, ...]:
-    if options.chosen.source:
+    if options.chosen.source is not None:
         return ()
     return () if options.chosen.has("url") else ("--", *options.settings.shown_command)

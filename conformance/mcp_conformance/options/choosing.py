@@ -7,12 +7,13 @@ from pathlib import Path
 
 from mcp_conformance.options.configuration import (
     COMMAND,
+    PROFILE,
     URL,
-    BadConfiguration,
     Configuration,
     nearest_configuration,
 )
 from mcp_conformance.options.given import BadOption, Chosen, Given
+from mcp_conformance.project.files import CONFIGURATION_PLACES
 from mcp_conformance.transport.credentials import redacted
 
 WITH_CREDENTIALS = ("env", "header")
@@ -27,23 +28,34 @@ def choose(options: Mapping[str, Given], server: Given | None, prefix: str, fold
     """
     file = configuration_beside(options, server, folder)
     name = server.text if server is not None else ""
+    profile = options[PROFILE].text if PROFILE in options else ""
     if file is None or (name and name not in file.servers):
+        if profile:
+            raise options[PROFILE].error(f"only a server of {CONFIGURATION_PLACES} has profiles")
         return Chosen(options, server, prefix, tuple(file.servers) if file is not None else ())
-    try:
-        configured = file.chosen(name)
-    except BadConfiguration as error:
-        raise BadOption(f"{error} ({prefix}server NAME)") from None
+    if not name and len(file.servers) > 1:
+        raise BadOption(
+            f"{file.path}: choose one of its servers with {prefix}server: {', '.join(file.servers)}"
+        )
+    configured = file.chosen(name, profile)
     command = configured.pop(COMMAND, None)
-    source = ("--server", name) if name else ()
+    folder = file.path.parent
+    is_named = _is_above(folder) or _has_credentials(configured, command)
     return Chosen(
         {**configured, **options},
         command,
         prefix,
         tuple(file.servers),
         is_configured=True,
-        source=source if _has_credentials(configured, command) else (),
+        source=(("--server", name) if name else ()) if is_named else None,
         beside=frozenset(options),
+        place=Path() if folder.resolve() == Path.cwd().resolve() else folder,
     )
+
+
+def _is_above(folder: Path) -> bool:
+    """Return whether a folder is above the working directory, so that the words of a command differ."""
+    return folder.resolve() in Path.cwd().resolve().parents
 
 
 def _has_credentials(configured: Mapping[str, Given], command: Given | None) -> bool:

@@ -1,7 +1,8 @@
 """The configuration file: ``mcp-conformance.toml``, or the table ``tool.mcp-conformance`` in pyproject.toml.
 
 It has the options of the command under their names, and ``command``, for one server; or, for several, a table
-``servers.NAME`` for each, beside options that all of them share.
+``servers.NAME`` for each, beside options that all of them share.  The options of a table ``profiles.NAME``
+replace the others when the user asks for it by name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from mcp_conformance.project.places import toml_lines
 from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.transport.files import bounded_text
 
-COMMAND, URL, SERVERS = "command", "url", "servers"
+COMMAND, URL, SERVERS, PROFILES = "command", "url", "servers", "profiles"
+PROFILE = "profile"
+"""The option that names one of the profiles."""
 ROOT = 0
 SECRETIVE = ("env", "header", "header-env", COMMAND, URL)
 """The options whose values no message has."""
@@ -39,26 +42,37 @@ class Configuration:
     """A configuration file: the options of each server by its name, as the command line would give them.
 
     The name of a server that is not in ``servers`` is empty.  ``command`` is words or a command line.
+    ``profiles`` has the options of each profile.
     """
 
     path: Path
     servers: Mapping[str, Mapping[str, OptionValue]]
+    profiles: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
 
     def lines(self) -> dict[str, int]:
         """Return the line of the file on which each server stands, counted from 1."""
         table = (SERVERS,) if self.path.name == CONFIGURATION_FILE else ("tool", CONFIGURATION_TABLE, SERVERS)
         return toml_lines(self.path.read_text(encoding="utf-8-sig"), table)
 
-    def chosen(self, name: str) -> dict[str, Given]:
+    def chosen(self, name: str, profile: str = "") -> dict[str, Given]:
         """Return the options of the server of that name; an empty name stands for the only one.
 
+        Those of the profile of that name, or else of the one that the file itself names, replace them.
         Raises `BadConfiguration`.
         """
+        server = self._server(name)
+        wanted = profile or str(server.get(PROFILE, ""))
+        if wanted and wanted not in self.profiles:
+            raise BadConfiguration(f"{self.path}: {_unknown(PROFILE, wanted, self.profiles)}")
+        own = self.profiles[wanted] if wanted else {}
+        found = self._given(server) | self._given(own, f"{PROFILES}.{wanted}.")
+        return {one: given for one, given in found.items() if given.value and one != PROFILE}
+
+    def _given(self, options: Mapping[str, OptionValue], table: str = "") -> dict[str, Given]:
         keys = {option.name: option.file_key for option in OPTIONS}
         return {
-            one: Given(value, f"{self.path}: {keys.get(one, one)}", self.path.parent)
-            for one, value in self._server(name).items()
-            if value
+            one: Given(value, f"{self.path}: {table}{keys.get(one, one)}", self.path.parent)
+            for one, value in options.items()
         }
 
     def _server(self, name: str) -> Mapping[str, OptionValue]:
@@ -113,15 +127,33 @@ def _toml(path: Path) -> dict[str, Any]:
 def _configuration(path: Path, about: Any) -> Configuration:
     shared = _table(path, CONFIGURATION_TABLE, about)
     named = _table(path, SERVERS, shared.pop(SERVERS, {}))
+    profiles = _table(path, PROFILES, shared.pop(PROFILES, {}))
     own = (option.file_key for option in OPTIONS if not option.is_shared)
+    of_all = shared.keys() | {key for one in profiles.values() if isinstance(one, dict) for key in one}
     for name in (COMMAND, URL, *own):
-        if named and name in shared:
+        if named and name in of_all:
             raise BadConfiguration(
                 f"{path}: {name!r} belongs to a table [{SERVERS}.NAME], as servers differ in it"
             )
     tables = {name: _table(path, f"{SERVERS}.{name}", one) for name, one in named.items()}
-    servers = {name: _options(path, {**shared, **one}) for name, one in (tables or {"": {}}).items()}
-    return Configuration(path, servers)
+    servers = {name: _server(path, {**shared, **one}) for name, one in (tables or {"": {}}).items()}
+    return Configuration(path, servers, {name: _profile(path, name, one) for name, one in profiles.items()})
+
+
+def _profile(path: Path, name: str, found: Any) -> dict[str, OptionValue]:
+    """Return the options of a profile, which is for any server of the file."""
+    table = _table(path, f"{PROFILES}.{name}", found)
+    odd = next((key for key in (COMMAND, URL, PROFILE) if key in table), "")
+    if odd:
+        raise BadConfiguration(f"{path}: {odd!r} belongs to a server, and not to {PROFILES}.{name}")
+    return _options(path, table)
+
+
+def _server(path: Path, table: Mapping[str, Any]) -> dict[str, OptionValue]:
+    """Return the options of a server, and how it is reached."""
+    if (COMMAND in table) == (URL in table):
+        raise BadConfiguration(f"{path}: a server needs a {COMMAND} or a {URL}")
+    return _options(path, table)
 
 
 def _table(path: Path, name: str, found: Any) -> dict[str, Any]:
@@ -132,11 +164,10 @@ def _table(path: Path, name: str, found: Any) -> dict[str, Any]:
 
 def _options(path: Path, table: Mapping[str, Any]) -> dict[str, OptionValue]:
     """Return the options in a table as the command line would give them."""
-    if (COMMAND in table) == (URL in table):
-        raise BadConfiguration(f"{path}: a server needs a {COMMAND} or a {URL}")
     for name in table:
         if name not in (*BY_KEY, COMMAND):
-            raise BadConfiguration(f"{path}: {_unknown('option', name, (*BY_KEY, COMMAND, SERVERS))}")
+            known = (*BY_KEY, COMMAND, SERVERS, PROFILES)
+            raise BadConfiguration(f"{path}: {_unknown('option', name, known)}")
     try:
         found = {BY_KEY[key].name: _option(BY_KEY[key], one) for key, one in table.items() if key != COMMAND}
         return found if COMMAND not in table else {COMMAND: _command(table[COMMAND]), **found}
@@ -184,6 +215,10 @@ def _texts(option: Option, found: Any) -> Iterator[str]:
             for one in given if isinstance(given, list) else [given]:
                 arguments = _expected(name, one, isinstance(one, dict), "a table of arguments")
                 yield f"{tool} {json.dumps(arguments)}"
+    elif isinstance(found, dict) and option.form is Form.LIMITS:
+        for tool, given in found.items():
+            limits = _expected(name, given, isinstance(given, dict), "a table of limits for each tool")
+            yield " ".join([tool, *(f"{key}={_text(name, one)}" for key, one in limits.items())])
     else:
         yield from (_text(name, one) for one in (found if isinstance(found, list) else [found]))
 

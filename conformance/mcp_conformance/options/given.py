@@ -59,7 +59,9 @@ class Chosen:
     option that is not given is shown with ``prefix`` before its name.  ``servers`` are the names in the
     configuration file, and ``is_configured`` says that the server is one of them.  ``expanded`` are the
     variables whose values are in the command or the options.  ``source`` are the words that name a server
-    which a file describes with its variables, and ``beside`` the options that the user gave beside them.
+    which a file describes, where a printed command leaves that to the file (None: it does not), and
+    ``beside`` the options that the user gave beside them.  ``place`` is the folder of what a run reads and
+    keeps by default: that of the configuration file.
     """
 
     options: Mapping[str, Given]
@@ -68,8 +70,9 @@ class Chosen:
     servers: tuple[str, ...] = ()
     is_configured: bool = False
     expanded: Mapping[str, str] = field(default_factory=dict)
-    source: tuple[str, ...] = ()
+    source: tuple[str, ...] | None = None
     beside: frozenset[str] = frozenset()
+    place: Path = Path()
 
     def text(self, name: str) -> str:
         """Return the text of an option; empty if it is not given."""
@@ -95,17 +98,21 @@ class Chosen:
         """Return the same with another value of an option."""
         return replace(self, options={**self.options, name: Given(value, self.shown(name))})
 
+    def without(self, name: str) -> Chosen:
+        """Return the same without an option."""
+        return replace(self, options={one: given for one, given in self.options.items() if one != name})
+
     def to_json(self) -> str:
         """Return it as JSON, for another process in the same working directory."""
         rows = {name: _row(given) for name, given in self.options.items()}
         command = _row(self.command) if self.command is not None else None
-        more = [dict(self.expanded), self.source, sorted(self.beside)]
+        more = [dict(self.expanded), self.source, sorted(self.beside), str(self.place)]
         return json.dumps([rows, command, self.prefix, self.servers, self.is_configured, *more])
 
     @classmethod
     def from_json(cls, text: str) -> Chosen:
         """Return what `to_json` made a text of."""
-        rows, command, prefix, servers, is_configured, expanded, source, beside = json.loads(text)
+        rows, command, prefix, servers, is_configured, expanded, source, beside, place = json.loads(text)
         options = {name: _given(*row) for name, row in rows.items()}
         return cls(
             options,
@@ -114,8 +121,9 @@ class Chosen:
             tuple(servers),
             is_configured,
             expanded,
-            tuple(source),
+            tuple(source) if source is not None else None,
             frozenset(beside),
+            Path(place),
         )
 
 

@@ -27,13 +27,15 @@ class Form(Enum):
     """What the configuration file may have for a text.
 
     A number stands for a text, unless that is a version: 0.10 would be 0.1.  A table may stand for pairs of a
-    name and a text, and for calls: a tool's name with its arguments, or a list of these.
+    name and a text, for calls: a tool's name with its arguments, or a list of these, and for limits: a tool's
+    name with a table of them.
     """
 
     TEXT = "text"
     VERSION = "version"
     PAIRS = "pairs"
     CALLS = "calls"
+    LIMITS = "limits"
 
 
 @dataclass(frozen=True)

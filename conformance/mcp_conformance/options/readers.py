@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from mcp_conformance.report.model import Report
     from mcp_conformance.target.contract import Contract
     from mcp_conformance.target.settings import Sample
+    from mcp_conformance.target.tool_limits import ToolLimits
 
 VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)*")
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
+TOOL_LIMITS = ("timeout", "fuzz", "calls-per-tool")
+"""The options that may hold for single tools."""
 NO_FILE = "none"
 """What stands for no file at all where there is one by default."""
 
@@ -148,6 +151,18 @@ def _ids(pattern: str) -> frozenset[str]:
         raise ValueError(str(error)) from error
 
 
+def words(given: Given) -> tuple[str, ...]:
+    """Return the words in the texts."""
+    return given.words
+
+
+def above_0(given: Given) -> int:
+    """Return a whole number of at least 1."""
+    if not number(given):
+        raise ValueError("a number of at least 1 is expected")
+    return number(given)
+
+
 def required_exercise(given: Given) -> RequiredExercise:
     """Return how many tools must be exercised."""
     from mcp_conformance.report.exercise import RequiredExercise  # noqa: PLC0415
@@ -189,6 +204,32 @@ def json_value(text: str) -> Any:
         raise ValueError(f"not JSON: {error} in {text!r}") from error
     except RecursionError as error:
         raise ValueError(f"it is nested too deeply: {shorten(text, 40)}") from error
+
+
+def tool_limits(given: Given) -> tuple[ToolLimits, ...]:
+    """Return limits of tools: the pattern of a name, and pairs of a limit and its value."""
+    return tuple(map(_tool_limits, given.texts))
+
+
+def _tool_limits(text: str) -> ToolLimits:
+    from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES  # noqa: PLC0415
+    from mcp_conformance.target.tool_limits import ToolLimits  # noqa: PLC0415
+
+    pattern, *pairs = text.split()
+    found = dict(pair.partition("=")[::2] for pair in pairs)
+    unknown = next((name for name in found if name not in TOOL_LIMITS), "")
+    if unknown or not found:
+        near = did_you_mean(unknown, TOOL_LIMITS)
+        raise ValueError(f"{pattern}: {', '.join(TOOL_LIMITS)} can be limited, not {unknown!r}{near}")
+    timeout, fuzz, calls = (
+        Given(found[name], "") if name in found else None for name in ("timeout", "fuzz", "calls-per-tool")
+    )
+    return ToolLimits(
+        pattern,
+        seconds(timeout) if timeout else None,
+        OneOf(FUZZ_EXAMPLES)(fuzz) if fuzz else None,
+        number(calls) if calls else None,
+    )
 
 
 def budgets(given: Given) -> dict[str, float]:

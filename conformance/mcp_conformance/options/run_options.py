@@ -22,7 +22,7 @@ from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import LANDLOCK, NAMESPACES, NONE, Choice, Sandbox
 from mcp_conformance.target.contract import FILE, Contract
-from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.settings import KEPT, Settings
 from mcp_conformance.transport.credentials import HIDDEN, redacted, secrets_of
 from mcp_conformance.transport.http.endpoint import is_loopback
 from mcp_conformance.transport.http.server import DEFAULT_PATH, PORT, HttpServer
@@ -115,6 +115,7 @@ def read_settings(chosen: Chosen) -> Settings:
         command=command,
         env=given_variables(chosen),
         expanded=chosen.expanded,
+        here=(chosen.command.folder if chosen.command is not None else chosen.place).absolute(),
         call=read(chosen, "call", () if is_remote else ("readonly",)),
         http=http,
         spacing=Spacing(read(chosen, "rate", math.inf) if http is None else math.inf),
@@ -145,7 +146,8 @@ def given_headers(chosen: Chosen) -> tuple[tuple[bytes, bytes], ...]:
 
 def setting_values(chosen: Chosen) -> Mapping[str, Any]:
     """Return the fields of the settings that an option alone sets.  Raises `BadOption`."""
-    return _values(chosen, Settings)
+    kept = {} if chosen.has("transcripts") else {"transcripts": chosen.place / KEPT}
+    return {**kept, **_values(chosen, Settings)}
 
 
 def _values(chosen: Chosen, kind: type[Settings | RunOptions]) -> Mapping[str, Any]:
@@ -157,7 +159,9 @@ def _values(chosen: Chosen, kind: type[Settings | RunOptions]) -> Mapping[str, A
 def _expect_program(chosen: Chosen, settings: Settings) -> None:
     """Raise `BadOption` if the first word of the command is not a program."""
     program = settings.command[0]
-    is_here = settings.cwd is not None and (settings.cwd / program).is_file()
+    place = settings.cwd or settings.here
+    is_here = Path(program).name != program and (place / program).is_file()
+    is_here |= settings.cwd is not None and (place / program).is_file()
     if not is_here and shutil.which(program, path=settings.env.get("PATH")) is None:
         assert chosen.command is not None
         similar = did_you_mean(chosen.command.text, chosen.servers) if not chosen.is_configured else ""
@@ -206,11 +210,12 @@ def _contract(chosen: Chosen) -> Contract | None:
     A file here is not of one of several configured servers.
     """
     is_one_of_several = chosen.is_configured and len(chosen.servers) > 1
-    if chosen.has("contract") or is_one_of_several or not Path(FILE).is_file():
+    file = chosen.place / FILE
+    if chosen.has("contract") or is_one_of_several or not file.is_file():
         found: Contract | None = read(chosen, "contract")
         return found
     try:
-        return contract_in(Path(FILE), FILE)
+        return contract_in(file, FILE)
     except (OSError, ValueError) as error:
         reason = f"{FILE}: {error.strerror}" if isinstance(error, OSError) else error
         raise chosen.error("contract", reason) from None

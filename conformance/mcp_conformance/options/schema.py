@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mcp_conformance.options.configuration import COMMAND, SERVERS
+from mcp_conformance.options.configuration import BY_KEY, COMMAND, PROFILE, PROFILES, SERVERS, URL
 from mcp_conformance.options.option import Form, Kind, Option
-from mcp_conformance.options.readers import OneOf
+from mcp_conformance.options.readers import TOOL_LIMITS, OneOf
 from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, PROJECT_FILE
 
@@ -56,16 +56,27 @@ def _head(name: str) -> dict[str, Any]:
 def _table(place: str) -> dict[str, Any]:
     """Return the schema of the table of options, which stands at a place of the whole schema.
 
-    Each server of several has the same table, without servers of its own.
+    Each server of several has the same table, without servers of its own, and so has each profile.
     """
-    server = {"allOf": [{"$ref": place}, {"properties": {SERVERS: False}}]}
+    tables = {
+        SERVERS: ("the options of each server by its name", (SERVERS, PROFILES)),
+        PROFILES: (
+            "options that replace the others, by the name with which --profile asks for them",
+            (SERVERS, PROFILES, COMMAND, URL, PROFILE),
+        ),
+    }
     properties = {
         COMMAND: {**WORDS, "description": "the command that starts the server"},
         **{option.file_key: _option(option) for option in OPTIONS},
-        SERVERS: {
-            "description": "the options of each server by its name",
-            "type": "object",
-            "additionalProperties": server,
+        **{
+            name: {
+                "description": about,
+                "type": "object",
+                "additionalProperties": {
+                    "allOf": [{"$ref": place}, {"properties": dict.fromkeys(without, False)}]
+                },
+            }
+            for name, (about, without) in tables.items()
         },
     }
     return {"type": "object", "properties": properties, "additionalProperties": False}
@@ -79,5 +90,12 @@ def _option(option: Option) -> dict[str, Any]:
     if isinstance(option.reader, OneOf):
         text = {"enum": [*option.reader.values]}
     texts = [text, {"type": "array", "items": text}] if option.kind is Kind.LIST else [text]
-    forms = [*texts, *FORMS[option.form]]
+    forms = [*texts, *(_limits() if option.form is Form.LIMITS else FORMS[option.form])]
     return {**(forms[0] if len(forms) == 1 else {"anyOf": forms}), **about}
+
+
+def _limits() -> list[dict[str, Any]]:
+    """Return the schema of the table with a table of limits for each tool."""
+    limits = {name: _option(BY_KEY[name]) for name in TOOL_LIMITS}
+    each = {"type": "object", "properties": limits, "additionalProperties": False, "minProperties": 1}
+    return [{"type": "object", "additionalProperties": each}]

@@ -112,6 +112,13 @@ OPTIONS = (
         sets="examples",
     ),
     Option(
+        *("max-examples", "NUMBER", "how many values are drawn for each tool and kind of arguments"),
+        commands=RUNS,
+        default="50, or 500 with --fuzz thorough",
+        reader=readers.above_0,
+        sets="max_examples",
+    ),
+    Option(
         *("calls-per-tool", "NUMBER", "the most calls of one tool while it is fuzzed"),
         commands=RUNS,
         default="no limit, but 20 without openWorldHint: false, a sandbox or --fuzz thorough",
@@ -214,6 +221,13 @@ OPTIONS = (
         default="250",
         reader=readers.number,
         sets="max_tools",
+    ),
+    Option(
+        "profile",
+        "NAME",
+        "the table [profiles.NAME] of the configuration file, whose options replace those beside it",
+        commands=STARTS,
+        default="none",
     ),
     Option(
         "require-exercised",
@@ -417,6 +431,32 @@ OPTIONS = (
         sets="selected",
     ),
     # ---- switches
+    Option(
+        *("tool", "NAME", "test only these tools: names with * and ?"),
+        commands=CALLS,
+        kind=Kind.LIST,
+        reader=readers.words,
+        sets="only_tools",
+    ),
+    Option(
+        *("not-tool", "NAME", "leave these tools out: names with * and ?"),
+        commands=CALLS,
+        kind=Kind.LIST,
+        reader=readers.words,
+        sets="not_tools",
+    ),
+    Option(
+        "tool-limits",
+        "'NAME LIMIT=VALUE ...'",
+        "limits of one tool, or of those with such a name, in place of those for all: timeout=60, fuzz=none, "
+        "calls-per-tool=5",
+        commands=CALLS,
+        kind=Kind.LIST,
+        form=Form.LIMITS,
+        reader=readers.tool_limits,
+        sets="tool_limits",
+        key="tools",
+    ),
     Option(
         "found-values",
         "",

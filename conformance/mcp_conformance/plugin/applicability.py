@@ -41,7 +41,7 @@ def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str
     if check.per_tool and not surface.tools:
         yield f"no tools listed in {revision}"
     yield from _not_chosen(check, settings)
-    if check.fuzzes and not settings.examples:
+    if check.fuzzes and not (settings.fuzzes_tools if check.per_tool else settings.examples):
         yield "nothing is fuzzed (--fuzz none)"
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from mcp_conformance import remedies
+from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.outcome import Defect, Outcome
 from mcp_conformance.protocol.text import MAX_NAMES, first_names, named, shell_line, shorten
 from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool, RequiredExercise
@@ -19,7 +20,7 @@ from mcp_conformance.requirements.checks import checked
 from mcp_conformance.requirements.official import scenarios_of
 from mcp_conformance.target.budgets import written
 from mcp_conformance.target.exercise import ToolExercise
-from mcp_conformance.target.settings import OPEN_WORLD_CALLS
+from mcp_conformance.target.settings import OPEN_WORLD_CALLS, Settings
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.verdicts import Cause
 from mcp_conformance.world.nearest import Nearest, form_of
@@ -134,7 +135,7 @@ def limit_lines(
             listed = len(surface.tools) + surface.left_out
             yield (
                 f"not tested: {surface.left_out} of {listed} tools in {surface.revision} "
-                "(--max-tools, or conformance_max_tools, allows more)"
+                f"({_why_left_out(subject.settings)})"
             )
     skipped = [one for one in results if one.outcome is Outcome.SKIPPED]
     costly = Counter(one.reason for one in skipped if one.cause == Cause.TOO_COSTLY)
@@ -243,14 +244,27 @@ def lacking_line(tools: Sequence[ExercisedTool], required: RequiredExercise | No
 def _gentle_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
     """Yield which tools were fuzzed with few calls, as they reach an open world."""
     settings, tools = subject.settings, {tool.name: tool for one in subject.live for tool in one.tools}
-    few = [name for name, tool in sorted(tools.items()) if settings.fuzzed_calls(tool) == OPEN_WORLD_CALLS]
+    few = [name for name, tool in sorted(tools.items()) if _is_spared(settings, tool)]
     called = [named(name, 40) for name in few if exercise.get(name, NONE).calls]
-    if settings.examples and not settings.calls_per_tool and called:
+    if called:
         yield (
             f"fuzzed with at most {OPEN_WORLD_CALLS} calls each, as they may reach an open world: "
             f"{first_names(called)} (openWorldHint: false says that they do not, a sandbox sees to it, and "
             "--calls-per-tool allows more)"
         )
+
+
+def _why_left_out(settings: Settings) -> str:
+    """Return by which options tools are left out."""
+    if settings.only_tools or settings.not_tools:
+        return "--tool and --not-tool leave them out"
+    return "--max-tools, or conformance_max_tools, allows more"
+
+
+def _is_spared(settings: Settings, tool: Tool) -> bool:
+    """Return whether a tool is fuzzed with few calls, though the user does not say so."""
+    is_chosen = settings.calls_of(tool.name) or not settings.examples_of(tool.name)
+    return not is_chosen and settings.fuzzed_calls(tool) == OPEN_WORLD_CALLS
 
 
 def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typing import Any
 from distributed import Client, Future, KilledWorker, LocalCluster, as_completed
 
 from mcp_conformance.project.version import tool_version
+from mcp_conformance.report.model import plural
 from mcp_conformance.survey.examine import Examination, examine
 from mcp_conformance.survey.prepare import Installation, confinement, installation_key, prepare
 from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
@@ -165,7 +166,11 @@ def examined(target: Target, installation: Installation, plan: Plan) -> tuple[Gr
 def _about(result: SurveyResult) -> str:
     if result.grade is Grade.NOT_JUDGED:
         return f" ({result.obstacle})"
-    return f" ({len(result.broken)} rules red) in {result.seconds:.1f} s"
+    fails = Counter(one.fails for one in result.broken.values())
+    counted = [f"{plural(fails[True], 'rule')} broken"] if fails[True] else []
+    counted += [plural(fails[False], "warning")] if fails[False] else []
+    about = f" ({', '.join(counted)})" if counted else ""
+    return f"{about} in {result.seconds:.1f} s"
 
 
 def _outcome(future: Future[Any], target: Target, plan: Plan, store: Store) -> tuple[Grade | None, str]:

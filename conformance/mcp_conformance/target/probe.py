@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from mcp_conformance import remedies
@@ -66,7 +67,9 @@ def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
 
 
 def _session(settings: Settings, process: Transport, revision: str) -> Session:
-    return Session(process, revision=revision, timeout=settings.timeout)
+    session = Session(process, revision=revision, timeout=settings.timeout)
+    session.tool_timeout = settings.timeout_of
+    return session
 
 
 def opened(settings: Settings, session: Session, *, exactly: bool, timeout: float | None = None) -> Surface:
@@ -95,7 +98,7 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
             failures = (_silence(opening, listing, pong, pong.fault.stderr, _blocked_by_stream(session)),)
     elif (refusal := _refusal_of_all(session, listing)) is not None:
         failures = (refusal,)
-    tools = tuple(map(Tool, listing.first(settings.max_tools)))
+    tools = tuple(_tested(listing, settings))
     if len(tools) < listing.size:
         tools = tuple(_without_messages(tools))
     return Surface(
@@ -109,6 +112,13 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
         found_features=found,
         tools_bytes=sum(compact_size(one.value.json) for one in listing.replies if one.value is not None),
     )
+
+
+def _tested(listing: Listing, settings: Settings) -> Iterator[Tool]:
+    """Yield the tools that are tested, of those that the user wants the first."""
+    are_all_wanted = not (settings.only_tools or settings.not_tools)
+    listed = listing.first(settings.max_tools if are_all_wanted else listing.size)
+    return islice(filter(settings.tests, map(Tool, listed)), settings.max_tools)
 
 
 def _refused(session: Session, opening: Reply) -> str:

@@ -218,6 +218,7 @@ class Sessions:
             capabilities=capabilities,
             client=client,
         )
+        session.tool_timeout = self.settings.timeout_of
         session.pace = self._pace
         session.spacing = self.settings.spacing
         self.every.append(session)

@@ -18,6 +18,7 @@ from mcp_conformance.sandbox.sandbox import UNCONFINED_ROOT, Sandbox, is_root
 from mcp_conformance.target.contract import Contract
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.solo import Solo
+from mcp_conformance.target.tool_limits import ToolLimits, limits_of
 from mcp_conformance.transport.credentials import redacted, secrets_of
 from mcp_conformance.transport.http.headers import in_variables
 from mcp_conformance.transport.http.lines import HttpLines
@@ -45,6 +46,10 @@ MAX_TOOLS = 250
 """How many tools are tested by default."""
 
 
+KEPT = Path(".mcp-conformance")
+"""The directory for what a run keeps, in the working directory or beside the configuration."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """A tool call the user vouches for: the tool's name and its arguments."""
@@ -59,10 +64,12 @@ class Settings:
 
     ``command`` is the program and its arguments; ``timeout``, ``start_timeout``, ``max_time`` (of all
     checks) and ``time`` (after which nothing more is fuzzed) are in seconds; ``max_line`` is the most bytes
-    of a line that are read; of the listed tools the first ``max_tools`` are tested.  ``call`` holds
+    of a line that are read; of the listed tools that match ``only_tools`` (all, if it is empty) and none of
+    ``not_tools`` the first ``max_tools`` are tested.  ``call`` holds
     ``readonly``, ``all``, or patterns of the names of tools that may be called.  ``samples`` are arguments
     that the user vouches for; they release no tool.  ``found_values`` lets tools that may write have values
-    that were there before.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
+    that were there before.  ``examples`` is the level of fuzzing, ``max_examples`` how many values are drawn
+    instead; ``calls_per_tool`` limits the fuzzer; 0 is no choice.  ``tool_limits`` hold for single tools.
     ``expanded`` are the variables whose values are in the command, for reports to leave them out.
     Without a ``cwd`` the server works in the ``throwaway`` folder, its home is there unless ``inherit_home``;
     without a ``throwaway`` folder it works here.  A ``sandbox`` confines it, a ``backend`` is every host that
@@ -95,11 +102,15 @@ class Settings:
     mutating_call: Sample | None = None
     samples: tuple[Sample, ...] = ()
     found_values: bool = False
-    transcripts: Path = Path(".mcp-conformance")
+    transcripts: Path = KEPT
     kept: Path | None = None
     seed: int = 0
     examples: int = 50
+    max_examples: int = 0
     calls_per_tool: int = 0
+    tool_limits: tuple[ToolLimits, ...] = ()
+    only_tools: tuple[str, ...] = ()
+    not_tools: tuple[str, ...] = ()
     max_tools: int = MAX_TOOLS
     max_line: int = MAX_LINE
     max_time: float = 3600.0
@@ -169,18 +180,50 @@ class Settings:
             for pattern in self.call
         )
 
+    def tests(self, tool: Tool) -> bool:
+        """Return whether a listed tool is tested (``--tool``, ``--not-tool``)."""
+        is_chosen = not self.only_tools or any(fnmatchcase(tool.name, one) for one in self.only_tools)
+        return is_chosen and not any(fnmatchcase(tool.name, one) for one in self.not_tools)
+
+    def limits(self, name: str) -> ToolLimits:
+        """Return the limits that the user sets for a tool alone."""
+        return limits_of(name, self.tool_limits)
+
+    def timeout_of(self, name: str) -> float:
+        """Return how many seconds an answer of a tool may take."""
+        own = self.limits(name).timeout
+        return self.timeout if own is None else own
+
+    def examples_of(self, name: str = "") -> int:
+        """Return how many values are drawn for a tool, or for what is no tool; 0 if it is not fuzzed."""
+        level = self._level(name)
+        return self.max_examples if level and self.max_examples else level
+
+    @property
+    def fuzzes_tools(self) -> bool:
+        """Whether some tool may be fuzzed."""
+        return bool(self.examples) or any(one.examples for one in self.tool_limits)
+
+    def _level(self, name: str) -> int:
+        own = self.limits(name).examples
+        return self.examples if own is None else own
+
+    def calls_of(self, name: str) -> int:
+        """Return how often the user lets the fuzzer call a tool; 0 if the user chose nothing."""
+        return self.limits(name).calls or self.calls_per_tool
+
     def fuzzed_calls(self, tool: Tool) -> float:
         """Return how often the fuzzer may call a tool (``--calls-per-tool``), infinity for no limit."""
-        if self.calls_per_tool:
-            return self.calls_per_tool
-        return OPEN_WORLD_CALLS if self.is_gentle and self.may_reach_out(tool) else math.inf
+        if chosen := self.calls_of(tool.name):
+            return chosen
+        return OPEN_WORLD_CALLS if self.is_gentle_with(tool.name) and self.may_reach_out(tool) else math.inf
 
     def explored_calls(self, tool: Tool) -> float:
         """Return how often a tool may be called in search of arguments that work: half as often.
 
         A tool that says nothing has no limit, as only one whose calls fail is explored.
         """
-        is_limited = self.calls_per_tool or tool.open_world
+        is_limited = self.calls_of(tool.name) or tool.open_world
         return self.fuzzed_calls(tool) // 2 if is_limited else math.inf
 
     def may_reach_out(self, tool: Tool) -> bool:
@@ -191,7 +234,11 @@ class Settings:
     @property
     def is_gentle(self) -> bool:
         """Whether tools are spared numbers that make them do much, and many calls to the world outside."""
-        return self.examples <= FUZZ_EXAMPLES["quick"]
+        return self.is_gentle_with("")
+
+    def is_gentle_with(self, name: str) -> bool:
+        """Return whether a tool is spared, as `is_gentle` says of all."""
+        return self._level(name) <= FUZZ_EXAMPLES["quick"]
 
     def vouched(self, tool: str) -> list[dict[str, Any]]:
         """Return the arguments the user vouches for, for the tool of that name (``--example``)."""

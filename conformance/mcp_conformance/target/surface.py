@@ -393,7 +393,7 @@ class Subject:
         if sample.tool not in names and variables(sample.tool):
             return self._error_in_expansion(sample)
         if sample.tool not in names:
-            is_certain = self.live and not any(surface.failures for surface in self.live)
+            is_certain = self.live and not any(one.failures or one.left_out for one in self.live)
             return f"the server has no tool {sample.tool!r}{_near(sample.tool, names)}" if is_certain else ""
         for revision, tool in tools:
             errors = _errors(sample, tool, revision) if tool.name == sample.tool else []

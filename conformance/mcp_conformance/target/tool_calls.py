@@ -101,7 +101,7 @@ class ToolCalls:
                 self._explore(tool.name)
         call = self._calls[tool.name]
         if call.is_at_work:
-            seconds = self._sessions.settings.timeout
+            seconds = self._sessions.settings.timeout_of(tool.name)
             skip(f"{tool.name} takes longer than {seconds:g} s and reports progress (--timeout)")
         if call.reply.fault is not None:
             self._reported.raise_once(f"call {tool.name}", self._unanswered(call))

@@ -70,6 +70,7 @@ def _circumstances(settings: Settings) -> list[str]:
         *sorted(settings.env),
         settings.cwd.name if settings.cwd is not None else "",
         *(f"{one.tool} {encode(dict(one.arguments)).decode()}" for one in settings.samples),
+        *map(str, settings.tool_limits),
         f"{settings.calls_per_tool} {settings.is_gentle} {settings.inherit_home} {settings.sandbox is None}",
     ]
 
