@@ -18,8 +18,8 @@ def test_pytest_runs_one_check_by_a_private_function():
 
 
 def test_pytest_takes_properties_of_a_suite_by_a_private_key():
-    """`mcp_conformance.plugin.exercised` adds what was exercised to the XML of JUnit."""
-    version = f"pytest {pytest.__version__} keeps its XML elsewhere: adapt plugin/exercised.py"
+    """`mcp_conformance.plugin.junit` adds the verdict and what was exercised to the XML of JUnit."""
+    version = f"pytest {pytest.__version__} keeps its XML elsewhere: adapt plugin/junit.py"
     assert [*signature(LogXML.add_global_property).parameters] == ["self", "name", "value"], version
     assert isinstance(xml_key, pytest.StashKey), version
 

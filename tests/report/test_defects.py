@@ -9,7 +9,7 @@ from mcp_conformance.client.reply import Closed, Silence, Unanswered
 from mcp_conformance.outcome import DOES, Defect, Outcome
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.report.build import CheckFacts, Evidence, build_result
-from mcp_conformance.report.formats import badge, github, terminal
+from mcp_conformance.report.formats import badge, github, sarif, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats import markdown as markdown_format
 from mcp_conformance.requirements.catalogue import all_requirements, requirement
@@ -97,7 +97,14 @@ def test_each_format_names_the_defects():
     line = "add throws: {}: ZeroDivisionError: division by zero, server.py:7"
     assert f"\n  - {line}\n" in terminal.render(found)
     assert f"`{line}`" in markdown_format.render(found)
-    assert "derived%2C throws" in "\n".join(github.commands(found))
+    notice, error = github.commands(found)
+    assert notice == f"::notice file=src/server one.py,title=MCP conformance::{found.headline}%0A{line}"
+    assert "derived%2C throws" in error
+    (run,) = json.loads(sarif.render(found))["runs"]
+    first, second, *_ = run["invocations"][0]["toolExecutionNotifications"]
+    assert first["message"]["text"].startswith("verdict: 1 tool throws; ")
+    assert second["message"]["text"] == line
+    assert run["results"][0]["message"]["text"].startswith("add throws. A call with valid arguments meets no")
     (member,) = json.loads(json_format.render(found))["verdict"]["defects"]
     assert (member["kind"], member["tool"], member["outcome"]) == ("throws", "add", "failed")
     assert json_format.read(json_format.render(found)).defects[0].kind is Defect.THROWS

@@ -71,6 +71,13 @@ def test_junit_matches_golden_file(name, server, options, tmp_path):
         pytest.fail(f"{path.name} was missing and has been written; read it")
     assert found == path.read_text()
     assert f'"outcome": "{name}"' in found
+    (suite,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    of_the_run = {one.get("name"): one.get("value") for one in suite.findall("properties/property")}
+    if name == "warned":
+        assert of_the_run["verdict"].startswith("the server misleads its clients; passed, with 1 warning")
+        assert of_the_run["defect misleads"].startswith(
+            "the server misleads its clients: tools/list with the"
+        )
 
 
 def finding():

@@ -131,13 +131,13 @@ class Window:
 
     # Sending and waiting
 
-    def exchange(self, burst: Sequence[Line], slack: float) -> None:
+    def exchange(self, burst: Sequence[Line], slack: float, ping_seconds: float = PING_SECONDS) -> None:
         """Send lines in one write and a ping, wait for the answers, and ping once more.
 
-        When the first ping is answered, the other answers are waited for ``slack`` seconds. When it is not,
-        the second ping shows whether the process still reads.
+        The ping may take ``ping_seconds``. When it is answered, the other answers are waited for ``slack``
+        seconds. When it is not, the second ping shows whether the process still reads.
         """
-        self._wait(self.begin(burst), slack, slack)
+        self._wait(self.begin(burst), slack, slack, ping_seconds)
 
     def begin(self, burst: Sequence[Line]) -> Line:
         """Send lines in one write and a ping, and return the ping for `finish`."""
@@ -154,9 +154,9 @@ class Window:
         self.session.wait_for(lambda: not self.open, QUEUED_SECONDS)
         self._wait(ping, slack, slack if self.session.received.has_asked_since(ping) else QUEUED_SECONDS)
 
-    def _wait(self, ping: Line, slack: float, least: float) -> None:
+    def _wait(self, ping: Line, slack: float, least: float, ping_seconds: float = PING_SECONDS) -> None:
         slack, least = self.session.scaled_timeout(slack), self.session.scaled_timeout(least)
-        seconds = max(slack, min(self.session.scaled_timeout(PING_SECONDS), self.session.timeout))
+        seconds = max(slack, min(self.session.scaled_timeout(ping_seconds), self.session.timeout))
         if self._comes(ping, seconds):
             passed = self.session.process.age - self._answer(ping).at
             self._wait_for_the_rest(max(least, slack - passed))

@@ -129,6 +129,8 @@ class ProtocolBudget:
     # A ping takes milliseconds.  Not measured: with half as much, a busy machine starts processes to confirm
     # answers that are only late.
     lost_after_seconds: float = 3.0
+    # Not measured: a reader takes milliseconds for so much; a line of a megabyte may take seconds.
+    max_short_burst_bytes: int = 64_000
     # Not measured: random sequences repeat these calls several hundred times, within `seconds_per_example`.
     max_quick_call_seconds: float = 0.5
     max_all_calls_seconds: float = 5.0

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcp_conformance.client.in_flight import OVERTAKEN_SECONDS, Window
 from mcp_conformance.client.message_log import MessageLog, head_of
-from mcp_conformance.client.session import Session
+from mcp_conformance.client.session import PING_SECONDS, Session
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import skip
 from mcp_conformance.fuzzing.budgets import PROTOCOL
@@ -118,12 +118,13 @@ class FuzzConversation:
 
         With ``slow_answers``, answers overtaken by others are awaited as long as tools may take.  A missing
         answer counts as lost after ``lost_after`` seconds, or after the user's timeout if that is 0.
+        So does the answer to a ping after a short burst, as a server that reads on has nothing else to do.
         """
         timeout = self.server.settings.timeout
         self._stage, self._oracle, self._slow_answers = stage, oracle, slow_answers
         slow, quick = min(timeout, PROTOCOL.slow_answer_seconds), PROTOCOL.first_wait_seconds
         self._slack = slow if slow_answers else quick
-        self._lost_after = min(timeout, lost_after) or timeout
+        self._lost_after, self._ping_seconds = min(timeout, lost_after) or timeout, lost_after or PING_SECONDS
         self._seconds_left = max_seconds
         self._bursts = [burst for burst in self._bursts if burst not in self._unanswered]
         self._seconds_wasted = 0.0
@@ -136,7 +137,8 @@ class FuzzConversation:
             return None
         self._bursts.append(burst)
         begun = self.server.clock.monotonic()
-        window.exchange(burst, self._slack)
+        is_short = sum(len(line.raw) for line in burst) <= PROTOCOL.max_short_burst_bytes
+        window.exchange(burst, self._slack, self._ping_seconds if is_short else PING_SECONDS)
         taken = self.server.clock.monotonic() - begun
         self._seconds_left -= taken
         self._seconds_taken += taken

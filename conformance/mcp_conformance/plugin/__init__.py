@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from mcp_conformance.plugin.early import EARLY, Early  # noqa: PLC0415
 
         config.stash[EARLY] = Early(config, config.stash[options.RUN_OPTIONS])  # what follows loads slowly
-        for name in ("collection", "since", "execution", "deferral", "outcomes", "output"):
+        for name in ("collection", "since", "junit", "execution", "deferral", "outcomes", "output"):
             config.pluginmanager.register(
                 import_module(f"mcp_conformance.plugin.{name}"), f"mcp_conformance.{name}"
             )

@@ -24,7 +24,6 @@ from mcp_conformance.plugin.collection import (
     stage_of,
 )
 from mcp_conformance.plugin.deferral import DeferredCheck
-from mcp_conformance.plugin.exercised import note_in_junit
 from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.phases import END, MAIN
 from mcp_conformance.plugin.run_counts import RunCounts
@@ -181,8 +180,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_counts"] = state.counts.as_data()
         config.workeroutput["mcp_phases"] = state.phases.as_rows()
-    elif state.probed is not None:
-        note_in_junit(config)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,17 +1,13 @@
-"""What a run exercised: its tools, whether that is enough, and the properties of JUnit's XML that say so."""
+"""What a run exercised: its tools, and whether that is enough."""
 
 from __future__ import annotations
 
 import pytest
-from _pytest.junitxml import xml_key
 
 from mcp_conformance.plugin.collection import ran_all
 from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.run_state import run_state
-from mcp_conformance.protocol.text import named
 from mcp_conformance.report.exercise import ExercisedTool, exercised_tools, fetched
-from mcp_conformance.report.hosts import asked_hosts
-from mcp_conformance.report.model import plural
 from mcp_conformance.report.text import lacking_line
 
 
@@ -39,23 +35,3 @@ def not_judged(config: pytest.Config) -> str:
     if config.stash[RUN_OPTIONS].required_exercise is None or ran_all(config):
         return ""
     return "not judged: what was exercised (--require-exercised), as not all checks were to run"
-
-
-def note_in_junit(config: pytest.Config) -> None:
-    """Add what was exercised and asked to the properties of the suite, if pytest writes JUnit's XML."""
-    xml = config.stash.get(xml_key, None)
-    if xml is None:
-        return
-    redacted = run_state(config).subject.settings.redaction
-    for host in redacted(asked_hosts(run_state(config).counts.hosts)):
-        request = f"{named(host.request)}: {plural(host.times, 'time')}, {host.sent} bytes"
-        xml.add_global_property(f"asks {named(host.host)} {host.occasion}", request)
-    tools = redacted(exercise_of(config))
-    could = [one for one in tools if one.is_callable]
-    if could:
-        done = sum(one.is_exercised for one in could)
-        xml.add_global_property("tools exercised", f"{done} of {len(could)}")
-    for one in (one for one in tools if not one.why_not):
-        origins = f" ({', '.join(one.origins)})" if one.origins else ""
-        numbers = f"{plural(one.calls, 'call')}, {one.successes} succeeded, {plural(one.answers, 'answer')}"
-        xml.add_global_property(f"{one.kind} {named(one.name)}", f"{numbers}{origins}")

@@ -7,16 +7,26 @@ from collections.abc import Iterator, Sequence
 from mcp_conformance.outcome import Outcome, Weight, weighing
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.report.model import Report, Result, by_reason, grouped
+from mcp_conformance.report.text import defect_lines
 
 MAX_ANNOTATIONS = 10
 """How many errors, and how many warnings, GitHub shows for one step."""
 MAX_REASON = 500
 MAX_LACKING = 2000
 MAX_CASES = 3
+MAX_DEFECTS = 10
 
 
 def commands(report: Report) -> Iterator[str]:
-    """Yield a line for each broken rule, an error or a warning, and for what concerns the whole run."""
+    """Yield a line for each broken rule, an error or a warning, and for what concerns the whole run.
+
+    A notice before them has the two axes of the verdict, if the server has defects.
+    """
+    if defects := defect_lines(report):
+        lines = [named(line, MAX_REASON) for _, line in defects[:MAX_DEFECTS]]
+        lines += [f"and {len(defects) - MAX_DEFECTS} more"] if len(defects) > MAX_DEFECTS else []
+        verdict = named(report.headline, MAX_REASON)
+        yield _command("notice", report.source, "MCP conformance", "\n".join([verdict, *lines]))
     general = list(_general(report))
     yield from general
     yield from _commands("error", report, MAX_ANNOTATIONS - len(general), *weighing(Weight.FAILS))

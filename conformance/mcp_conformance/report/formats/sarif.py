@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 from urllib.parse import quote
 
-from mcp_conformance.outcome import Outcome, Weight
+from mcp_conformance.outcome import Defect, Outcome, Weight
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.formats.json import exercise_members, host_members
 from mcp_conformance.report.model import Report, Result
 from mcp_conformance.report.strict_json import strict_json
+from mcp_conformance.report.text import defect_lines
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 TOOL = "pytest-mcp-conformance"
@@ -90,7 +91,8 @@ def _rule(one: Result) -> dict[str, Any]:
 
 def _invocation(report: Report) -> dict[str, Any]:
     done = report.status != "internal-error" and not report.ended
-    lines = [f"not finished: {report.ended}"] if report.ended else []
+    lines = [f"verdict: {report.verdict}", *(line for _, line in defect_lines(report))]
+    lines += [f"not finished: {report.ended}"] if report.ended else []
     lines += [f"{number} checks of {name} did not run" for name, number in report.not_run.items()]
     lines += [f"baseline: {text}" for text in report.outdated]
     lines += [f"--require-exercised: {report.lacking}"] if report.lacking else []
@@ -133,7 +135,14 @@ def _message(one: Result) -> str:
     expected = f"\nexpected: {one.expected}" if one.expected else ""
     wire = "".join(f"\n{line}" for line in one.wire)
     stderr = f"\nstderr: {one.stderr}" if one.stderr else ""
-    return shorten(f"{one.says}{about}{expected}\ngot: {one.got or one.reason}{wire}{stderr}", MAX_TEXT)
+    got = f"got: {one.got or one.reason}{wire}{stderr}"
+    return shorten(f"{_defect(one)}{one.says}{about}{expected}\n{got}", MAX_TEXT)
+
+
+def _defect(one: Result) -> str:
+    if one.defect not in frozenset(Defect):
+        return ""
+    return f"{Defect(one.defect).told_of(named(one.tool) or 'the server')}. "
 
 
 def _location(one: Result, where: Located) -> dict[str, Any]:
