@@ -14,6 +14,7 @@ from mcp_conformance.state.learning import Learned
 from mcp_conformance.state.links import Doing, Effect, Link, Thing, Workable
 from mcp_conformance.state.oracles import (
     concurrency,
+    counted,
     delete_twice,
     failed_change,
     failed_create,
@@ -33,6 +34,7 @@ from mcp_conformance.state.oracles import (
 from mcp_conformance.state.paging import pager_of
 from mcp_conformance.state.scene import (
     Change,
+    Counted,
     Creation,
     Deletion,
     Nesting,
@@ -85,6 +87,9 @@ ORACLES = (
     Oracle("state.delete-parent", (Orphaning,), orphans),
     Oracle("state.pages", (Paging,), pages),
     Oracle("state.concurrency", (Together,), concurrency),
+    Oracle("state.concurrency", (Counted,), counted),
+    Oracle("state.reading-changes-nothing", (Counted,), counted),
+    Oracle("state.number-form", (Counted,), counted),
     Oracle("state.member-order", (Rewriting,), same_call),
     Oracle("state.number-form", (Rewriting,), same_call),
     Oracle("state.default-given", (Rewriting,), same_call),
@@ -127,6 +132,7 @@ def plays(learned: Learned) -> Iterator[Play]:
         yield from (_paging(one, link, next(iter(_deleting(one)), None)) for link in lists[:1])
     for one in lasting:
         yield from (_together(one, effect) for effect in _changing(one)[:1] if len(effect.paths) > 1)
+        yield from (_counting(one, effect) for effect in one.doing(Doing.COUNTS)[:MAX_CHANGES])
     yield from (_rewriting(one, learned.readers) for one in lasting)
 
 
@@ -173,6 +179,10 @@ def _paging(thing: Thing, link: Link, effect: Effect | None) -> Play:
 
 def _together(thing: Thing, effect: Effect) -> Play:
     return Play("changes at once", lambda stage: iter([stage.change_together(thing, effect)]))
+
+
+def _counting(thing: Thing, effect: Effect) -> Play:
+    return Play("numbers", lambda stage: stage.count(thing, effect))
 
 
 def _rewriting(thing: Thing, readers: Sequence[Workable]) -> Play:

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.state.links import Doing, Effect, Handle, Link, Made, Thing, Workable
 from mcp_conformance.state.noise import Noise
+from mcp_conformance.state.numbers import moves
 from mcp_conformance.state.paging import Pager, next_cursor, pager_of
 from mcp_conformance.state.places import Difference, lengths
 from mcp_conformance.state.workshop import Look, Workshop
@@ -23,6 +24,8 @@ REPEATS = 3
 """How often a read is repeated: what comes and goes is seen twice."""
 MAX_PAGES = 12
 """Not measured: in how many pages a list is read at most.  Each is to show a third of it."""
+GIVEN = 3
+"""What a number is to move by, where a tool is told."""
 MAX_USES = 2
 """Not measured: by how many tools a thing is used in a session in which it was not made."""
 MAX_LINKS = 4
@@ -223,6 +226,21 @@ class Strangers:
 
 
 @dataclass(frozen=True, eq=False)
+class Counted:
+    """A number that a tool moves was looked at: it was to move by ``expected``, and moved by ``moved``.
+
+    ``rule`` is judged by it, ``how`` says what was done to it, and ``calls`` are those.
+    """
+
+    rule: str
+    effect: Effect
+    how: str
+    expected: float
+    moved: float
+    calls: Sequence[Call]
+
+
+@dataclass(frozen=True, eq=False)
 class Restart:
     """Things were made, one was changed and one deleted, and looked at before and after a restart.
 
@@ -257,6 +275,30 @@ class Rewriting:
     second: Look
     again: Look
     noise: Noise
+
+
+class Meter:
+    """A number that a tool moves, as a link shows it; ``last`` is the last look at it."""
+
+    def __init__(self, shop: Workshop, effect: Effect, made: Made):
+        self._shop, self._effect, self.made = shop, effect, made
+        self.step = effect.step
+        self.last = shop.read(effect.links[0], made)
+
+    def moved(self) -> float:
+        """Look again, and return by how much it has moved."""
+        before, self.last = self.last, self._shop.read(self._effect.links[0], self.made)
+        found = moves(before.structure, self.last.structure)
+        return next((one.by for one in found if one.spot == self._effect.spot), 0)
+
+    def moved_by(self, path: Path, number: float) -> float:
+        """Let the tool move it with a number at a member; return by how much that does."""
+        values = {**self._shop.naming(self._effect, self.made), path: number}
+        filled = self._shop.filled(self._effect.writer, (), values)
+        if filled is None:
+            raise Unjudged
+        self._shop.hand.call(self._effect.writer.tool, filled[0])
+        return self.moved()
 
 
 class Stage:
@@ -431,6 +473,35 @@ class Stage:
             if len(other.shop.hand.calls) > calls and self.shop.apply(effect, made) is not None:
                 refused[effect.tool] = other.shop.hand.calls[-1]
         return Strangers(thing, made, inside, outside, refused)
+
+    def count(self, thing: Thing, effect: Effect) -> Iterator[Counted]:
+        """Let a tool move a number twice in a row and by two calls at once, and by what it is given."""
+        meter = Meter(self.shop, effect, self._made(thing, 1)[0])
+        rest = [meter.moved() for _ in range(2)]
+        self._require(rest[0] == rest[1])
+        drift, step = rest[0], meter.step
+        for _ in range(2):
+            self._require(self.shop.apply(effect, meter.made) is not None)
+        if meter.moved() - drift == 2 * step:
+            both = self.shop.apply_together(effect, meter.made)
+            self._require(len(both) > 1)
+            moved = meter.moved() - drift
+            if moved != 2 * step:  # an index may need a moment
+                self.shop.hand.pause()
+                moved += meter.moved() - drift
+            calls = [*(one.call for one in both), meter.last.call]
+            yield Counted("state.concurrency", effect, "two calls at once", 2 * step, moved, calls)
+        for path in self.shop.numbers_in(effect):
+            if meter.moved_by(path, GIVEN) != GIVEN + drift:
+                continue
+            before = meter.last.call
+            moved = meter.moved()
+            looks = [before, meter.last.call]
+            yield Counted("state.reading-changes-nothing", effect, "a read", 0, moved, looks)
+            moved = meter.moved_by(path, float(GIVEN)) - drift
+            how = f"`{path[0]}` as {float(GIVEN)}"
+            yield Counted("state.number-form", effect, how, GIVEN, moved, self.shop.hand.calls[-2:])
+            return
 
     def before_restart(self, thing: Thing) -> Restart:
         """Make things, change one and delete one; the look after the restart is missing yet."""

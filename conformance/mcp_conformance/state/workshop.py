@@ -251,6 +251,12 @@ class Workshop:
                 how = f"`{member.name}` given, with its default"
                 yield "state.default-given", how, {**given, member.name: default}
 
+    def numbers_in(self, effect: Effect) -> Iterator[Path]:
+        """Yield the members of a tool that take a number, but for the one that names a thing."""
+        for one in self.members_of(effect.writer.tool):
+            if len(one.path) == 1 and one.types == {"integer"} and one.path != effect.member:
+                yield one.path
+
     def spoiled(
         self, workable: Workable, paths: tuple[Path, ...], values: Mapping[Path, Any]
     ) -> Iterator[tuple[Made, str]]:
