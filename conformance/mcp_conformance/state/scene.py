@@ -22,8 +22,8 @@ FEW = 3
 """How many are made where one is changed: it has a neighbour on either side."""
 REPEATS = 3
 """How often a read is repeated: what comes and goes is seen twice."""
-MAX_PAGES = 12
-"""Not measured: in how many pages a list is read at most.  Each is to show a third of it."""
+MAX_PAGES = 8
+"""Not measured: in how many pages a list is read at most."""
 GIVEN = 3
 """What a number is to move by, where a tool is told."""
 MAX_USES = 2
@@ -429,9 +429,9 @@ class Stage:
         pager = pager_of(link.reader.tool)
         self._require(pager is not None)
         assert pager is not None
-        made = self._made(thing, FEW)
-        whole = self.shop.read(link, made[0])
-        first = pager.first(max(lengths(whole.structure).values(), default=0) // FEW + 1)
+        made = self._made(thing, MANY)  # more than a page has, so that not all stand on the last one
+        whole = max(lengths(self.shop.read(link, made[0]).structure).values(), default=0)
+        first = pager.first(max(MANY // 2, whole // (MAX_PAGES - 2)))
         for now in (None, effect) if effect is not None else (None,):
             before = list(self._pages(link, pager, first))
             pages: list[Look] = []
