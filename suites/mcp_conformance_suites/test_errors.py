@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.client.refusals import NO_SUCH_URI
-from mcp_conformance.client.reply import Silence
+from mcp_conformance.client.reply import Closed, Silence
 from mcp_conformance.expect import (
     expect,
     expect_each,
@@ -268,7 +268,8 @@ def answers_after(server, session, sent):
         if after.fault is None:
             skip("a request after the line was not answered once, and answered by another process")
     if after.fault is not None:
-        how = f"{after.fault}{last_line(after.fault.stderr)}"
+        more = after.fault.last_line if isinstance(after.fault, Closed) else last_line(after.fault.stderr)
+        how = f"{after.fault}{more}"
         got = f"no answer after the line {shorten(sent.text, 100)}: {how}"
         lines = (sent, *after.lines)
         raise Finding("an answer to the next request", got, lines, SURVIVAL, fault=after.fault)

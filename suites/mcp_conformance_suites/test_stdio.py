@@ -19,7 +19,7 @@ from mcp_conformance.protocol.jsonrpc import (
     is_response,
     torn,
 )
-from mcp_conformance.protocol.text import last_line, shorten
+from mcp_conformance.protocol.text import shorten
 from mcp_conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from mcp_conformance.scenarios.request_metadata import modern_messages
 from mcp_conformance.scenarios.traffic import exercise_everything, repeat_of
@@ -164,7 +164,7 @@ def test_the_server_exits_without_an_error_when_stdin_is_closed(server):
     if status is None:
         skip("the server does not exit by itself")
     if status != 0:
-        got = f"{Closed(status)}{last_line(stderr)}"
+        got = f"{Closed(status, stderr)}{Closed(status, stderr).last_line}"
         raise Finding("exit status 0 when its stdin is closed", got, session.received.kept_lines[-1:])
 
 

@@ -349,7 +349,8 @@ def test_valid_arguments_give_a_tool_result(server, call, revision):
         is_other = bug is not None and bug.is_proven  # `tools.call.no-exception` has it
         if reply.error is not None and reply.code != -32602 and not (asks_client(reply) or is_other):
             expected = "a tool result that reports the failure (isError true)"
-            raise Finding(expected, str(reply), reply.lines, defect=defect_of_error(reply))
+            got = f"{show(one.arguments, MAX_ARGUMENTS)}: {reply}"
+            raise Finding(expected, got, reply.lines, defect=defect_of_error(reply))
     if all(one.reply.code == -32602 for one in calls):
         skip("no call with valid arguments was carried out")
 

@@ -250,7 +250,7 @@ class BurstRecorder:
     """A stand-in for a conversation that only records random bursts."""
 
     def __init__(self, seed):
-        chosen = SimpleNamespace(seed=seed, examples=10)
+        chosen = SimpleNamespace(seed=seed, examples_of=lambda: 10)
         self.server = SimpleNamespace(
             settings=chosen,
             declares=lambda *_: True,
@@ -335,7 +335,7 @@ def test_exit_is_replayed_with_its_requests_in_flight(tmp_path):
     (text,) = blocked(mutant("calls_at_once_end_the_server"), cwd=tmp_path)[:1]
     file = re.search(r"mcp-conformance replay .*?(\S+\.jsonl)", text)[1]
     exit, output = started(["replay", file], tmp_path, 60)
-    assert "= (the server process ended (exit status 1))" in output
+    assert "= (the server process ended (exit status 1)" in output
     assert exit == 0, output
     exit, output = started(["replay", file, "--", *REFERENCE], tmp_path, 60)
     assert exit == 1, output

@@ -206,3 +206,13 @@ def test_a_defect_line_says_what_was_asked_expected_and_got(message, asked):
     facts = CheckFacts("a check", PROSE, REVISION, Outcome.WARNED, evidence=evidence, defect=Defect.MISLEADS)
     (found,) = report(build_result(facts, Settings(("server",)))).defects
     assert str(found) == f"the server misleads its clients: {asked}: expected error -32602, got a page"
+
+
+def test_a_long_trace_of_a_panic_is_shown_from_its_begin():
+    frames = "".join(f"sdk.handle{number}(0x1)\n\t/sdk/conn.go:{number} +0x76\n" for number in range(200))
+    log = f"started\npanic: assignment to entry in nil map\n\ngoroutine 7 [running]:\n{frames}exit status 2\n"
+    evidence = Evidence("an answer", "none", stderr=log)
+    facts = CheckFacts("node", MUST, REVISION, Outcome.FAILED, evidence=evidence)
+    shown = build_result(facts, Settings(("server",))).stderr.splitlines()
+    assert shown[:1] == ["panic: assignment to entry in nil map"]
+    assert shown[3:5] == ["sdk.handle0(0x1)", "  /sdk/conn.go:0 +0x76"]

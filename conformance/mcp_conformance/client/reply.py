@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_conformance.protocol.jsonrpc import ABSENT, Line, show
-from mcp_conformance.protocol.text import shorten
+from mcp_conformance.protocol.last_words import last_words
+from mcp_conformance.protocol.text import last_line, shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.transport.interface import Empty
 
@@ -78,7 +79,14 @@ class Closed:
         if self.exit_code is None:
             return "the server closed its stdout"
         how = f"signal {-self.exit_code}" if self.exit_code < 0 else f"exit status {self.exit_code}"
-        return f"the server process ended ({how})"
+        words = last_words(self.stderr, self.exit_code)
+        return f"the server process ended ({how}){f': {words}' if words else ''}"
+
+    @property
+    def last_line(self) -> str:
+        """The last line on stderr, after a colon; empty if the text has what ended the process."""
+        known = self.exit_code is not None and last_words(self.stderr, self.exit_code)
+        return "" if known else last_line(self.stderr)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from random import Random
 
 from mcp_conformance import remedies
 from mcp_conformance.client.in_flight import Window, key_of
+from mcp_conformance.client.reply import Closed
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.fuzzing import payloads
 from mcp_conformance.fuzzing.budgets import PROTOCOL
@@ -95,7 +96,8 @@ def random_line_violations(window: Window) -> Iterator[Violation]:
     broken = window.lines[0]
     if window.open:
         how, (*_, request), stderr = missing(window)
-        got = f"no answer after the line {show(shorten(broken.text, 100))}: {how}{last_line(stderr)}"
+        more = window.end.last_line if isinstance(window.end, Closed) else last_line(stderr)
+        got = f"no answer after the line {show(shorten(broken.text, 100))}: {how}{more}"
         lines = (broken, request)
         finding = Finding("an answer to the next request", got, lines, GARBAGE, fault=window.end)
         yield Violation(finding, is_late=window.end is None)

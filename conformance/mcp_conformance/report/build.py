@@ -18,6 +18,7 @@ from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.outcome import Defect, Listed, Outcome
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind, show, strict
+from mcp_conformance.protocol.last_words import panic_at
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.report.exercise import ExercisedTool
@@ -156,12 +157,19 @@ def _with_evidence(result: Result, evidence: Evidence, fix: str) -> Result:
         got=shorten(evidence.got, MAX_GOT),
         asked=_asked(evidence.lines),
         wire=tuple(_wire(evidence.lines, MAX_WIRE_LINES, MAX_WIRE_LINE)),
-        stderr=shorten(evidence.stderr[-MAX_STDERR:].strip(), MAX_STDERR),
+        stderr=shorten(_telling(evidence.stderr).strip(), MAX_STDERR),
         transcripts=evidence.transcripts,
     )
     return replace(
         result, text=finding_text(result, list(_wire(evidence.lines, MAX_TEXT_LINES, MAX_TEXT_LINE)))
     )
+
+
+def _telling(stderr: str) -> str:
+    """Return the part of stderr that a report keeps: the end, or of a panic with its long trace the begin."""
+    begin = panic_at(stderr)
+    kept = stderr[-MAX_STDERR:] if begin is None else stderr[begin : begin + MAX_STDERR]
+    return kept.expandtabs(2)
 
 
 def _asked(lines: Iterable[Line]) -> str:
