@@ -43,6 +43,7 @@ _OURS = "urn:pytest-mcp-conformance"
 _FIXES = {"Python": "fix-python", "TypeScript": "fix-typescript"}
 _TRANSPORTS = {"stdio": "stdio", "http": "http"}
 """The families that are about one transport."""
+_APPS = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx"
 _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 
@@ -308,6 +309,8 @@ def _url(revision: str, place: str) -> str:
     page, _, anchor = place.partition("#")
     if page == "project":
         return f"{_OURS}:{anchor}"
+    if page == "apps":
+        return f"{_APPS}#{anchor}"
     if page == "schema":
         return _schema_url(revision, anchor)
     fragment = f"#{anchor}" if anchor else ""

@@ -1,0 +1,153 @@
+"""Interfaces of tools (MCP Apps): which tool refers to which, what they are, and what they load."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from urllib.parse import urlsplit
+
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.expect import require_some
+from mcp_conformance.protocol.value import Value
+from mcp_conformance.target.scenario import scenario
+from mcp_conformance.target.server import Server
+
+FLAT_KEY = "ui/resourceUri"
+MIME_TYPE = "text/html;profile=mcp-app"
+# Not measured: a server has one interface or a few; more of one kind teach nothing.
+MAX_READS = 20
+"""How many interfaces are read."""
+LOADED = {
+    "script": ("src", "resourceDomains"),
+    "img": ("src", "resourceDomains"),
+    "audio": ("src", "resourceDomains"),
+    "video": ("src", "resourceDomains"),
+    "source": ("src", "resourceDomains"),
+    "track": ("src", "resourceDomains"),
+    "link": ("href", "resourceDomains"),
+    "iframe": ("src", "frameDomains"),
+}
+"""The elements that load something: the attribute with the address, and the list with its origin."""
+LOADING_LINKS = {"stylesheet", "icon", "preload", "modulepreload"}
+"""The relations of links that load something."""
+DOCTYPE = re.compile(r"(?:\s|<!--.*?-->)*<!doctype\s+html\b", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An interface that a tool refers to: the reference, the answer to its read, and its contents."""
+
+    reference: Value
+    reply: Reply
+    contents: tuple[Value, ...]
+
+    @property
+    def html(self) -> Iterator[tuple[Value, str]]:
+        """The contents with their text."""
+        for one in self.contents:
+            text = one.get("text")
+            blob = one.get("blob")
+            if text is not None and isinstance(text.json, str):
+                yield one, text.json
+            elif blob is not None and isinstance(blob.json, str):
+                yield one, _decoded(blob.json)
+
+
+def references(server: Server) -> list[Value]:
+    """Return the URIs of interfaces that tools refer to; skip if none does."""
+    found = [one for tool in server.tools if (one := reference(tool.definition)) is not None]
+    return require_some(found, skip="no tool refers to an interface (MCP Apps)")
+
+
+def reference(definition: Value) -> Value | None:
+    """Return the member that refers to the interface of a tool: the newer one if there are both."""
+    return definition.get("_meta", "ui", "resourceUri") or definition.get("_meta", FLAT_KEY)
+
+
+@scenario
+def interfaces(server: Server) -> tuple[Interface, ...]:
+    """Read the interfaces that tools refer to, each once."""
+    named = {one.json: one for one in references(server) if isinstance(one.json, str)}
+    found = [(one, server.read(uri)) for uri, one in list(named.items())[:MAX_READS]]
+    return tuple(Interface(one, reply, tuple(_contents(reply))) for one, reply in found)
+
+
+def _contents(reply: Reply) -> Iterator[Value]:
+    array = reply.value.get("contents") if reply.value is not None else None
+    yield from (one for one in (array.each() if array is not None else ()) if one.is_a(dict))
+
+
+def read_interfaces(server: Server) -> list[Interface]:
+    """Return the interfaces that can be read; skip if none can."""
+    found = [one for one in interfaces(server) if one.contents]
+    return require_some(found, skip="no interface could be read")
+
+
+def listed_interfaces(server: Server) -> dict[str, Value]:
+    """Return the listed resources that are interfaces of tools, by URI."""
+    uris = {one.json for one in references(server) if isinstance(one.json, str)}
+    listed = ((one.get("uri"), one) for one in server.listed("resources/list"))
+    return {uri.json: one for uri, one in listed if uri is not None and uri.json in uris}
+
+
+def begins_as_document(text: str) -> bool:
+    """Return whether a text begins with a doctype of HTML."""
+    return DOCTYPE.match(text.removeprefix("\ufeff")) is not None
+
+
+def assets(text: str) -> list[tuple[str, str]]:
+    """Return the absolute addresses that a document loads, each with the list that has to have its origin."""
+    parser = _Assets()
+    parser.feed(text)
+    return parser.found
+
+
+class _Assets(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = list[tuple[str, str]]()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attribute, domains = LOADED.get(tag, ("", ""))
+        values = dict(attrs)
+        if tag == "link" and not LOADING_LINKS & set((values.get("rel") or "").lower().split()):
+            return
+        url = (values.get(attribute) or "").strip()
+        url = f"https:{url}" if url.startswith("//") else url
+        if url.lower().startswith(("http://", "https://")):
+            self.found.append((url, domains))
+
+
+def is_covered(url: str, origins: list[str]) -> bool:
+    """Return whether a csp has the origin of a URL, perhaps with a wildcard for a subdomain."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    for origin in origins:
+        scheme, _, name = origin.rpartition("://")
+        name = name.partition("/")[0]
+        has_wildcard = name.startswith("*.")
+        is_host = host.endswith(name[1:]) if has_wildcard else name in (host, parts.netloc)
+        if origin in ("*", f"{parts.scheme}:") or (is_host and scheme in ("", parts.scheme)):
+            return True
+    return False
+
+
+def declared(values: list[Value], domains: str) -> list[str]:
+    """Return the origins in a list of the csp of these values."""
+    lists = [one.get("_meta", "ui", "csp", domains) for one in values]
+    return [one for found in lists if found is not None for one in _strings(found)]
+
+
+def _strings(value: Value) -> list[str]:
+    return [one.json for one in value.each() if isinstance(one.json, str)]
+
+
+def _decoded(blob: str) -> str:
+    try:
+        return b64decode(blob, validate=True).decode("utf-8", "replace")
+    except (Error, ValueError):
+        return ""
