@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -20,7 +21,7 @@ from mcp_conformance.report.model import Interface, OfferedTool
 from mcp_conformance.report.servers import json as servers_json
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 from support import REFERENCE, mutant, quick_mutant
-from support.github_runner import BASH, TOKEN, CommentsApi, Runner, bash, evaluated, outputs
+from support.github_runner import BASH, REAL_PYTHON, TOKEN, CommentsApi, Runner, bash, evaluated, outputs
 from support.nightly import nightly
 from support.repositories import write
 from support.sample_report import EVIL as MARKUP
@@ -103,7 +104,7 @@ def test_action_is_installed_in_its_own_environment(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert written == {"program": f"{place}/bin/python"}
-    install = "-m pip install --quiet --disable-pip-version-check $(touch pwned)"
+    install = "-m pip install --quiet --disable-pip-version-check $(touch pwned)[http]"
     begin = "-P -m mcp_conformance.cli.github_action begin"
     assert calls.read_text().splitlines() == [f"-m venv {place}", install, begin]
     assert not (tmp_path / "pwned").exists()
@@ -268,6 +269,24 @@ def test_run_that_does_not_begin_is_commented_as_such(tmp_path, api):
     job = runner.play(api.url, 7, "main")
     assert (job.has_failed, job.outputs["exit-status"]) == (True, "4")
     assert "## ⚪ MCP conformance: not run, and no report" in api.comments[0]["body"]
+
+
+@in_bash
+@nightly
+def test_the_real_steps_install_it_with_http_and_run_it(tmp_path, api):
+    runner = Runner(ACTION, tmp_path / "repository", tmp_path / "runner", REAL_PYTHON)
+    serve(runner.repository, RIGHT)
+    job = runner.play(api.url, 7, "main")
+    assert (job.has_failed, job.outputs["outcome"]) == (False, "passed"), job.log
+    assert api.comments[0]["body"].splitlines()[1].startswith("## ✅")
+    program = runner.place / "temp" / "mcp-conformance-venv" / "bin" / "python"
+    found = subprocess.run(
+        [program, "-c", "import h11, mcp_conformance as it; print(it.__file__)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "mcp-conformance-venv" in found.stdout
 
 
 @in_bash

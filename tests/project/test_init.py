@@ -367,6 +367,14 @@ def test_a_command_with_a_port_serves_http(tmp_path):
     assert 'pipx install "pytest-mcp-conformance[http]' in (tmp_path / WORKFLOW).read_text("utf-8")
 
 
+def test_a_configured_url_is_kept_and_needs_http(tmp_path, capsys):
+    text = 'url = "http://127.0.0.1:8000/mcp"\n'
+    init(write(tmp_path, {"mcp-conformance.toml": text}))
+    assert "there already: the URL in mcp-conformance.toml" in capsys.readouterr().out
+    assert (tmp_path / "mcp-conformance.toml").read_text("utf-8") == text
+    assert 'pipx install "pytest-mcp-conformance[http]' in (tmp_path / WORKFLOW).read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("version", "wanted"), [("0.1.0", "~=0.1.0"), ("0.1.0.dev7", ""), ("0.1.0.post1.dev2", ""), ("", "")]
 )

@@ -16,6 +16,7 @@ from support.running import environment
 PROJECT = Path(__file__).parents[2]
 BASH = shutil.which("bash")
 TOKEN = "ghs_a_token_that_nobody_may_see"
+REAL_PYTHON = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'
 FAKE_PYTHON = f"""#!/bin/sh
 case "$2" in
   venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
@@ -116,14 +117,17 @@ class Job:
 
 
 class Runner:
-    """Plays an action in a repository's folder, whose cache it keeps from job to job."""
+    """Plays an action in a repository's folder, whose cache it keeps from job to job.
 
-    def __init__(self, action, repository, place):
+    The text of ``python`` is the program that makes environments.
+    """
+
+    def __init__(self, action, repository, place, python=FAKE_PYTHON):
         self.action, self.repository, self.place = action, repository, place
         self.cache, self.jobs = {}, 0
         place.mkdir()
         self.python = place / "python"
-        self.python.write_text(FAKE_PYTHON)
+        self.python.write_text(python)
         self.python.chmod(0o755)
 
     def play(self, api, pull_request=None, base="", **inputs):

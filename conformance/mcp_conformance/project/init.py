@@ -101,11 +101,16 @@ class StartCommand:
 
 @dataclass(frozen=True)
 class Configured:
-    """The configuration file of the repository, and the command of the server in it; none if it has none."""
+    """The configuration file of the repository, and the command of the server in it; none if it has none.
+
+    ``url`` is that of a server which runs already, and ``http`` says that the command serves HTTP.
+    """
 
     file: str
     exists: bool
     command: tuple[str, ...] = ()
+    url: str = ""
+    http: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ def initialise(folder: Path, command: Sequence[str] | None, version: str) -> Ite
     yield from _detected(found, start)
     changes = [
         _configure(folder, config, start.command, version),
-        _write_workflow(folder, project, config.file, _release(start.command, version)),
+        _write_workflow(folder, project, config.file, _release(config, start.command, version)),
     ]
     for change in changes:
         yield from change.lines
@@ -150,6 +155,8 @@ def _start_command(
     if command:
         _refuse_unwritable(command)
         return StartCommand(tuple(command), "from the command line")
+    if config.url:
+        return StartCommand((config.url,), f"the URL in {config.file}")
     if config.command:
         return StartCommand(config.command, f"from {config.file}")
     if not project.guesses:
@@ -201,7 +208,8 @@ def _configured(folder: Path, project: Project) -> Configured:
         raise InitError(f"{file} lists several servers: let a workflow run {NAME} run --all")
     command = about.get("command", ())
     words = shlex.split(command) if isinstance(command, str) else [str(word) for word in command]
-    return Configured(file, exists=True, command=tuple(words))
+    url = str(about.get("url", ""))
+    return Configured(file, exists=True, command=tuple(words), url=url, http=about.get("http") is True)
 
 
 def _table(folder: Path) -> dict[str, Any] | None:
@@ -212,6 +220,8 @@ def _table(folder: Path) -> dict[str, Any] | None:
 
 def _configure(folder: Path, config: Configured, command: Sequence[str], version: str) -> FileChange:
     """Write the command of the server to the configuration if that is safe."""
+    if config.url and command == (config.url,):
+        return FileChange([f"there already: the URL in {config.file}"], is_there=True)
     lines = [f"command = {json.dumps(list(command), ensure_ascii=False)}"]
     if _serves_http(command):
         lines.append("http = true")
@@ -280,9 +290,9 @@ def _serves_http(command: Sequence[str]) -> bool:
     return any(PORT in word for word in command)
 
 
-def _release(command: Sequence[str], version: str) -> str:
+def _release(config: Configured, command: Sequence[str], version: str) -> str:
     """Return the extra that the server needs, and the version to install."""
-    extra = "[http]" if _serves_http(command) else ""
+    extra = "[http]" if config.url or config.http or _serves_http(command) else ""
     return extra + (f"~={version}" if re.fullmatch(r"\d+\.\d+\.\d+", version) else "")
 
 
