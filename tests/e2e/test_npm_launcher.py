@@ -14,8 +14,8 @@ from support.nightly import nightly
 
 PROJECT = Path(__file__).parents[2]
 LAUNCHER = PROJECT / "npm" / "bin" / "launch.js"
-NODE, NPM = shutil.which("node"), shutil.which("npm")
-pytestmark = pytest.mark.skipif(NODE is None or os.name != "posix", reason="node, and programs of sh")
+NODE, NPM = shutil.which("node") or "", shutil.which("npm") or ""
+pytestmark = pytest.mark.skipif(not NODE or os.name != "posix", reason="node, and programs of sh")
 SHOWS = """#!/bin/sh
 echo "$0"
 for word in "$@"; do echo "$word"; done
