@@ -243,6 +243,11 @@ class McpServer:
         return f"--conformance-example: {wrong}" if wrong else ""
 
     @property
+    def last_lines(self) -> tuple[Line, ...]:
+        """The last request of the running test with its answer; empty if it has sent none."""
+        return self._last if self.log.sent else ()
+
+    @property
     def revision(self) -> str:
         """The negotiated revision of the protocol."""
         return self._surface.revision

@@ -109,6 +109,8 @@ def run_suites(chosen: Chosen, rest: Sequence[str], *plugins: object, name: str 
     """
     machine = MachinePlugin()
     own = [machine, ShownPlugin(chosen), CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
-    words = [str(suites_directory()), *ISOLATED, *rest, *NO_REWRITE_WARNING]
+    checks = chosen.project.checks
+    rewritten = ["--assert=rewrite"] if checks else []
+    words = [str(suites_directory()), *checks, *ISOLATED, *rewritten, *rest, *NO_REWRITE_WARNING]
     status = int(pytest.main(words, plugins=own))
     return MACHINE if machine.is_at_fault else status

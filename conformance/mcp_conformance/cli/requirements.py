@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from mcp_conformance.cli.arguments import UsageError, expect_no_more
+from mcp_conformance.cli.arguments import UsageError, configuration, expect_no_more
 from mcp_conformance.cli.report_file import report_in
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.text import explanation
@@ -122,8 +122,10 @@ FORMATS = {"text": _as_text, "json": _as_json, "md": _as_markdown}
 def explain(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Print a requirement in full."""
     expect_no_more(rest, command)
+    if options.id.startswith(f"{catalogue.OWN}.") and (file := configuration("explain")) is not None:
+        catalogue.use_own_rules(file.project.rules)
     _matching(options.id)
-    if options.id not in catalogue.all_requirements():
+    if options.id not in {*catalogue.all_requirements(), *catalogue.own_rules()}:
         raise UsageError(
             f"{options.id!r} is a family: name one of its requirements (mcp-conformance list {options.id})"
         )

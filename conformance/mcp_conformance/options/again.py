@@ -12,6 +12,7 @@ from mcp_conformance.options.readers import NO_FILE
 from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.options.table import options_of
 from mcp_conformance.protocol.text import shell_line
+from mcp_conformance.requirements.catalogue import own_rules
 from mcp_conformance.requirements.checks import checked
 from mcp_conformance.transport.credentials import is_common, is_secret_name, redacted
 from mcp_conformance.transport.http.headers import in_variables
@@ -28,7 +29,7 @@ def selection(cited: Sequence[str], broken: str, tool: str) -> tuple[str, ...]:
     is selected for a rule that has no check of its own, so that no other rule stands in its place.
     """
     own = broken if broken in cited else next((id for id in cited if id in checked()), "")
-    if not own or broken not in checked():
+    if not own or not (broken in checked() or broken in own_rules()):
         return ()
     bracket = f"[{tool}]" if tool.isprintable() and tool and "]" not in tool else ""
     return (*([broken] if broken != own else []), f"{own}{bracket}")

@@ -32,7 +32,9 @@ def choose(options: Mapping[str, Given], server: Given | None, prefix: str, fold
     if file is None or (name and name not in file.servers):
         if profile:
             raise options[PROFILE].error(f"only a server of {CONFIGURATION_PLACES} has profiles")
-        return Chosen(options, server, prefix, tuple(file.servers) if file is not None else ())
+        if file is None:
+            return Chosen(options, server, prefix)
+        return Chosen(options, server, prefix, tuple(file.servers), project=file.project)
     if not name and len(file.servers) > 1:
         raise BadOption(
             f"{file.path}: choose one of its servers with {prefix}server: {', '.join(file.servers)}"
@@ -50,6 +52,7 @@ def choose(options: Mapping[str, Given], server: Given | None, prefix: str, fold
         source=(("--server", name) if name else ()) if is_named else None,
         beside=frozenset(options),
         place=Path() if folder.resolve() == Path.cwd().resolve() else folder,
+        project=file.project,
     )
 
 

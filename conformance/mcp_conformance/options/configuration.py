@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_conformance.options.given import BadOption, Given, OptionValue
+from mcp_conformance.options.given import BadOption, Given, OptionValue, ProjectRules
 from mcp_conformance.options.option import Form, Kind, Option
 from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, PROJECT_FILE
@@ -27,6 +28,11 @@ from mcp_conformance.transport.files import bounded_text
 COMMAND, URL, SERVERS, PROFILES = "command", "url", "servers", "profiles"
 PROFILE = "profile"
 """The option that names one of the profiles."""
+PROJECT, RULES, CHECKS = "project", "rules", "checks"
+"""The table of the project's own rules, and its members."""
+RULE_NAME = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
+RULE_KEYS = ("says", "level", "fix")
+LEVELS = ("MUST", "SHOULD", "MAY")
 ROOT = 0
 SECRETIVE = ("env", "header", "header-env", COMMAND, URL)
 """The options whose values no message has."""
@@ -48,6 +54,7 @@ class Configuration:
     path: Path
     servers: Mapping[str, Mapping[str, OptionValue]]
     profiles: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
+    project: ProjectRules = field(default_factory=ProjectRules)
 
     def lines(self) -> dict[str, int]:
         """Return the line of the file on which each server stands, counted from 1."""
@@ -128,6 +135,7 @@ def _configuration(path: Path, about: Any) -> Configuration:
     shared = _table(path, CONFIGURATION_TABLE, about)
     named = _table(path, SERVERS, shared.pop(SERVERS, {}))
     profiles = _table(path, PROFILES, shared.pop(PROFILES, {}))
+    project = _project(path, _table(path, PROJECT, shared.pop(PROJECT, {})))
     own = (option.file_key for option in OPTIONS if not option.is_shared)
     of_all = shared.keys() | {key for one in profiles.values() if isinstance(one, dict) for key in one}
     for name in (COMMAND, URL, *own):
@@ -137,7 +145,8 @@ def _configuration(path: Path, about: Any) -> Configuration:
             )
     tables = {name: _table(path, f"{SERVERS}.{name}", one) for name, one in named.items()}
     servers = {name: _server(path, {**shared, **one}) for name, one in (tables or {"": {}}).items()}
-    return Configuration(path, servers, {name: _profile(path, name, one) for name, one in profiles.items()})
+    of_profiles = {name: _profile(path, name, one) for name, one in profiles.items()}
+    return Configuration(path, servers, of_profiles, project)
 
 
 def _profile(path: Path, name: str, found: Any) -> dict[str, OptionValue]:
@@ -156,6 +165,38 @@ def _server(path: Path, table: Mapping[str, Any]) -> dict[str, OptionValue]:
     return _options(path, table)
 
 
+def _project(path: Path, table: Mapping[str, Any]) -> ProjectRules:
+    """Return the project's own rules.  Raises `BadConfiguration`."""
+    known, shown = (RULES, CHECKS), f"{PROJECT}.{CHECKS}"
+    try:
+        for key in table:
+            _expected(f"{PROJECT}.{key}", key, key in known, f"unknown: there are {' and '.join(known)}")
+        named = _table(path, f"{PROJECT}.{RULES}", table.get(RULES, {}))
+        rules = {name: _rule(f"{PROJECT}.{RULES}.{name}", name, one) for name, one in named.items()}
+        found = table.get(CHECKS, [])
+        checks = [found] if isinstance(found, str) else found
+        is_list = isinstance(checks, list) and all(isinstance(one, str) for one in checks)
+        _expected(shown, found, is_list, "the path of a file with checks, or a list of paths")
+        for one in checks:
+            _expected(shown, one, (path.parent / one).is_file(), "a file that exists")
+        _expected(shown, checks, bool(checks) or not rules, "needed for the rules")
+    except _OptionError as error:
+        raise BadConfiguration(f"{path}: {error}") from error
+    return ProjectRules(rules, tuple(str(path.parent.absolute() / one) for one in checks))
+
+
+def _rule(place: str, name: str, found: Any) -> dict[str, str]:
+    """Return a rule of the project.  Raises `_OptionError`."""
+    _expected(place, name, bool(RULE_NAME.fullmatch(name)), "a name of small letters, digits, - and .")
+    is_table = isinstance(found, dict) and all(
+        key in RULE_KEYS and isinstance(found[key], str) for key in found
+    )
+    rule: dict[str, str] = _expected(place, found, is_table, f"a table of texts: {', '.join(RULE_KEYS)}")
+    _expected(f"{place}.says", rule.get("says"), bool(rule.get("says")), "the rule in one sentence")
+    _expected(f"{place}.level", rule.get("level"), rule.get("level", LEVELS[0]) in LEVELS, ", ".join(LEVELS))
+    return rule
+
+
 def _table(path: Path, name: str, found: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadConfiguration(f"{path}: {name} is a table, not {found!r}")
@@ -166,7 +207,7 @@ def _options(path: Path, table: Mapping[str, Any]) -> dict[str, OptionValue]:
     """Return the options in a table as the command line would give them."""
     for name in table:
         if name not in (*BY_KEY, COMMAND):
-            known = (*BY_KEY, COMMAND, SERVERS, PROFILES)
+            known = (*BY_KEY, COMMAND, SERVERS, PROFILES, PROJECT)
             raise BadConfiguration(f"{path}: {_unknown('option', name, known)}")
     try:
         found = {BY_KEY[key].name: _option(BY_KEY[key], one) for key, one in table.items() if key != COMMAND}

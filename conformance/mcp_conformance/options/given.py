@@ -52,6 +52,14 @@ class Given:
 
 
 @dataclass(frozen=True)
+class ProjectRules:
+    """The rules of the user's project, each with its words by its name, and the files of their ``checks``."""
+
+    rules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Chosen:
     """All that the user chose: options by name, without empty ones, and the ``command`` of the server.
 
@@ -61,7 +69,8 @@ class Chosen:
     variables whose values are in the command or the options.  ``source`` are the words that name a server
     which a file describes, where a printed command leaves that to the file (None: it does not), and
     ``beside`` the options that the user gave beside them.  ``place`` is the folder of what a run reads and
-    keeps by default: that of the configuration file.
+    keeps by default: that of the configuration file.  ``project`` has the
+    rules of the user's own.
     """
 
     options: Mapping[str, Given]
@@ -73,6 +82,7 @@ class Chosen:
     source: tuple[str, ...] | None = None
     beside: frozenset[str] = frozenset()
     place: Path = Path()
+    project: ProjectRules = field(default_factory=ProjectRules)
 
     def text(self, name: str) -> str:
         """Return the text of an option; empty if it is not given."""
@@ -106,13 +116,14 @@ class Chosen:
         """Return it as JSON, for another process in the same working directory."""
         rows = {name: _row(given) for name, given in self.options.items()}
         command = _row(self.command) if self.command is not None else None
-        more = [dict(self.expanded), self.source, sorted(self.beside), str(self.place)]
+        more = [dict(self.expanded), self.source, sorted(self.beside), str(self.place), vars(self.project)]
         return json.dumps([rows, command, self.prefix, self.servers, self.is_configured, *more])
 
     @classmethod
     def from_json(cls, text: str) -> Chosen:
         """Return what `to_json` made a text of."""
-        rows, command, prefix, servers, is_configured, expanded, source, beside, place = json.loads(text)
+        rows, command, prefix, servers, is_configured, *more = json.loads(text)
+        expanded, source, beside, place, project = more
         options = {name: _given(*row) for name, row in rows.items()}
         return cls(
             options,
@@ -124,6 +135,7 @@ class Chosen:
             tuple(source) if source is not None else None,
             frozenset(beside),
             Path(place),
+            ProjectRules(project["rules"], tuple(project["checks"])),
         )
 
 

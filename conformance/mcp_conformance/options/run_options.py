@@ -19,6 +19,7 @@ from mcp_conformance.options.readers import contract_in, json_value
 from mcp_conformance.options.table import OPTIONS, read
 from mcp_conformance.outcome import ToolBugs
 from mcp_conformance.protocol.text import did_you_mean
+from mcp_conformance.requirements.catalogue import use_own_rules
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import LANDLOCK, NAMESPACES, NONE, Choice, Sandbox
 from mcp_conformance.target.contract import FILE, Contract
@@ -94,6 +95,7 @@ def _public(given: Given, until: str) -> Any:
 
 def read_options(chosen: Chosen) -> RunOptions:
     """Read every option.  Raises `BadOption` with one line for the first error."""
+    use_own_rules(chosen.project.rules)
     settings = read_settings(chosen)
     settings = replace(settings, contract=_contract(chosen), kept=settings.transcripts)
     if settings.http is None or not settings.http.url:

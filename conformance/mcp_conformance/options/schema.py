@@ -6,7 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mcp_conformance.options.configuration import BY_KEY, COMMAND, PROFILE, PROFILES, SERVERS, URL
+from mcp_conformance.options.configuration import (
+    BY_KEY,
+    CHECKS,
+    COMMAND,
+    LEVELS,
+    PROFILE,
+    PROFILES,
+    PROJECT,
+    RULES,
+    SERVERS,
+    URL,
+)
 from mcp_conformance.options.option import Form, Kind, Option
 from mcp_conformance.options.readers import TOOL_LIMITS, OneOf
 from mcp_conformance.options.table import OPTIONS
@@ -24,6 +35,14 @@ FORMS: dict[Form, list[dict[str, Any]]] = {
 """What each form allows beside texts."""
 IN_PROJECT = f"#/properties/tool/properties/{CONFIGURATION_TABLE}"
 WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+
+
+RULE = {
+    "type": "object",
+    "properties": {"says": {"type": "string"}, "level": {"enum": [*LEVELS]}, "fix": {"type": "string"}},
+    "required": ["says"],
+    "additionalProperties": False,
+}
 
 
 def schema_files() -> dict[Path, str]:
@@ -59,10 +78,10 @@ def _table(place: str) -> dict[str, Any]:
     Each server of several has the same table, without servers of its own, and so has each profile.
     """
     tables = {
-        SERVERS: ("the options of each server by its name", (SERVERS, PROFILES)),
+        SERVERS: ("the options of each server by its name", (SERVERS, PROFILES, PROJECT)),
         PROFILES: (
             "options that replace the others, by the name with which --profile asks for them",
-            (SERVERS, PROFILES, COMMAND, URL, PROFILE),
+            (SERVERS, PROFILES, PROJECT, COMMAND, URL, PROFILE),
         ),
     }
     properties = {
@@ -78,6 +97,15 @@ def _table(place: str) -> dict[str, Any]:
             }
             for name, (about, without) in tables.items()
         },
+    }
+    properties[PROJECT] = {
+        "description": "the project's own rules, and the files with their checks",
+        "type": "object",
+        "properties": {
+            CHECKS: WORDS,
+            RULES: {"type": "object", "additionalProperties": RULE},
+        },
+        "additionalProperties": False,
     }
     return {"type": "object", "properties": properties, "additionalProperties": False}
 

@@ -34,6 +34,7 @@ from mcp_conformance.plugin.applicability import not_applicable, why_not
 from mcp_conformance.plugin.early import EARLY
 from mcp_conformance.plugin.node_ids import CHOSEN, chosen_suites, expect_found, is_chosen, send_node_ids
 from mcp_conformance.plugin.options import FOR_WORKERS, RUN_OPTIONS, usage_errors
+from mcp_conformance.plugin.own_rules import own_cited, tool_of
 from mcp_conformance.plugin.phases import COLLECTION
 from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
@@ -343,6 +344,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
     expect_found(config, items)
     options = config.stash[RUN_OPTIONS]
+    _expect_own_checks(items, options)
     if options.selected or options.left_out or config.stash[CHOSEN]:
         chosen = [_is_selected(item, options) for item in items]
         config.hook.pytest_deselected(
@@ -351,6 +353,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = compress(items, chosen)
     ours = sorted(filter(is_ours, items), key=_order if options.within == math.inf else _order_of_worth)
     items[:] = [*(item for item in items if not is_ours(item)), *ours]
+
+
+def _expect_own_checks(items: list[pytest.Item], options: RunOptions) -> None:
+    """Raise `pytest.UsageError` for a test of a rule that the project lacks, and for a rule without one."""
+    found = {id for item in items if not is_ours(item) for id in own_cited(item)}
+    project = options.chosen.project
+    has_files = any(str(item.path) in project.checks for item in items)
+    missing = [id for id in catalogue.own_rules() if id not in found] if has_files else []
+    if missing:
+        raise pytest.UsageError(f"no check in {', '.join(project.checks)} cites {missing[0]!r}")
 
 
 def _order(item: pytest.Item) -> tuple[int, int]:
@@ -423,14 +435,15 @@ def _applying_suites(config: pytest.Config) -> set[str]:
 
 
 def _is_selected(item: pytest.Item, options: RunOptions) -> bool:
-    if not is_ours(item) or isinstance(item, ProbeFailureItem | InternalErrorItem):
+    own = [] if is_ours(item) else own_cited(item)
+    if not (own or is_ours(item)) or isinstance(item, ProbeFailureItem | InternalErrorItem):
         return True
-    if not is_chosen(item):
+    if not (own or is_chosen(item)):
         return False
-    cited = set(_cited(item)) - options.left_out
+    cited, name = set(own or _cited(item)) - options.left_out, tool_of(item) if own else tool_name(item)
     if not options.selected:
         return bool(cited)
-    return any(cited & ids and (not tool or tool == tool_name(item)) for ids, tool in options.selected)
+    return any(cited & ids and (not tool or tool == name) for ids, tool in options.selected)
 
 
 def tool_name(item: pytest.Item) -> str:

@@ -128,6 +128,8 @@ def chosen_by(config: pytest.Config) -> Chosen | None:
 
     None if no server is named.  Raises `pytest.UsageError`.
     """
+    if HANDED in config.stash:
+        return config.stash[HANDED]
     chosen = _all_chosen(config)
     return chosen if chosen.command is not None or chosen.has("url") else None
 

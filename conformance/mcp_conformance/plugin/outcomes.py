@@ -21,6 +21,7 @@ from mcp_conformance.plugin.deferral import DeferredCheck
 from mcp_conformance.plugin.execution import server_for
 from mcp_conformance.plugin.exercised import exercise_of, lacking, not_judged
 from mcp_conformance.plugin.options import RUN_OPTIONS
+from mcp_conformance.plugin.own_rules import own_cited, own_facts
 from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.plugin.since import since_line
 from mcp_conformance.protocol.text import shell_line, shorten
@@ -79,13 +80,15 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn what a check raised into results, and the worst of them into pytest's outcome."""
     report = yield
-    if not is_ours(item) or (call.when != "call" and report.passed):
+    is_own = not is_ours(item) and bool(own_cited(item))
+    if not (is_ours(item) or is_own) or (call.when != "call" and report.passed):
         return report
     error = call.excinfo.value if call.excinfo is not None else None
     if isinstance(error, KeyboardInterrupt | DeferredCheck):
         return report
     settings = run_state(item.config).subject.settings
-    facts = (_facts(item, report, one) for one in (error, *getattr(error, "others", ())))
+    errors = () if is_own else (error, *getattr(error, "others", ()))
+    facts = [own_facts(item, report, call)] if is_own else [_facts(item, report, one) for one in errors]
     results = [_excused(item.config, build_result(one, settings)) for one in facts]
     results.sort(key=lambda result: result.outcome.place)
     texts = [result.text for result in results if result.text]

@@ -240,8 +240,9 @@ class RunEvidence:
 
     def state_of(self, entry: BaselineEntry) -> EntryState:
         """Return the state of an entry."""
-        row = catalogue.all_requirements().get(entry.requirement)
-        if row is None:
+        try:
+            row = catalogue.requirement(entry.requirement)
+        except catalogue.UnknownRequirement:
             return EntryState(over=True, unknown=True)
         broken = tuple(sorted({one.revision for one in self.results if self._is_broken(entry, one)}))
         concerned = [one for one in self.listed if one in (entry.revisions or row.revisions)]
@@ -265,6 +266,9 @@ class RunEvidence:
 
         If no check is named, some check that cites the rule is enough, in a run that judged all messages.
         """
+        if entry.requirement in catalogue.own_rules():
+            own = {check_of(one) for one in self.results if one.requirement == entry.requirement}
+            return bool(own) and all(self._has_judged(check, entry.tool, revision) for check in own)
         if finders := [check for check in entry.checks if check in known_checks()]:
             return all(self._has_judged(check, entry.tool, revision) for check in finders)
         citing = [f"{check.suite}::{check.name}" for check in checked().get(entry.requirement, ())]

@@ -30,10 +30,12 @@ __all__ = [
     "UnknownRequirement",
     "all_requirements",
     "families",
+    "own_rules",
     "requirement",
     "select",
     "stem",
     "unreviewed",
+    "use_own_rules",
 ]
 
 _FILES = Path(__file__).parent
@@ -45,6 +47,8 @@ _TRANSPORTS = {"stdio": "stdio", "http": "http"}
 """The families that are about one transport."""
 _APPS = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx"
 _JSON_RPC = "https://www.jsonrpc.org/specification"
+OWN = "project"
+"""The family of the rules of a user's project."""
 
 
 class UnknownRequirement(KeyError):  # noqa: N818 (the name says what went wrong)
@@ -171,11 +175,31 @@ class Requirement:
         return self.urls(revision)[0]
 
 
+_own: dict[str, Requirement] = {}
+"""The rules of the user's project, which are those of the run."""
+
+
+def use_own_rules(rules: Mapping[str, Mapping[str, str]]) -> None:
+    """Take the rules of a project, by their names, in place of those that were taken before.
+
+    Each has ``says``, and may have a ``level`` (MUST) and a ``fix``.
+    """
+    place = {"since": KNOWN[0], "basis": "project", "section": ("project#own",), "level": "MUST"}
+    _own.clear()
+    for name, rule in rules.items():
+        _own[f"{OWN}.{name}"] = _requirement(f"{OWN}.{name}", {**place, **rule})
+
+
+def own_rules() -> Mapping[str, Requirement]:
+    """Return the rules of the user's project by their ids."""
+    return _own
+
+
 def requirement(id: str) -> Requirement:
     """Return the row of that id; raise `UnknownRequirement` if there is none."""
-    row = _rows_of(_first_segment(id)).get(id)
+    row = _own.get(id) or _rows_of(_first_segment(id)).get(id)
     if row is None:
-        raise UnknownRequirement(id, _similar(id, all_requirements()))
+        raise UnknownRequirement(id, _similar(id, {**all_requirements(), **_own}))
     return row
 
 
@@ -199,7 +223,8 @@ def select(pattern: str) -> frozenset[str]:
     Raises `UnknownRequirement` for what matches nothing.
     """
     below = f"{pattern}."
-    ids = frozenset(id for id in _rows_of(_first_segment(pattern)) if id == pattern or id.startswith(below))
+    rows = {**_rows_of(_first_segment(pattern)), **_own}
+    ids = frozenset(id for id in rows if id == pattern or id.startswith(below))
     if not ids:
         raise UnknownRequirement(pattern, _similar(pattern, _names_and_groups()))
     return ids
@@ -227,8 +252,8 @@ def _first_segment(id: str) -> str:
 
 def _names_and_groups() -> set[str]:
     """Return the patterns of `select`: every id, and every beginning of one that ends at a dot."""
-    names = set(all_requirements())
-    for id in all_requirements():
+    names = {*all_requirements(), *_own}
+    for id in tuple(names):
         segments = id.split(".")
         names.update(".".join(segments[:length]) for length in range(1, len(segments)))
     return names
