@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import mcp_conformance
+from mcp_conformance.plugin.own_tests import serving
+from mcp_conformance.target.settings import Settings
 from support import REFERENCE, run_suite
 from support.nightly import nightly
 from support.processes import is_alive
@@ -746,3 +748,10 @@ def test_an_object_that_is_not_there_is_one_clear_line(tmp_path, place, message)
     repo = write(tmp_path / "repo", {"counter.py": OBJECT, "test_it.py": "def test(conformance_server): ..."})
     run = run_pytest(repo, f"--conformance-object={place}", ".", lean=())
     assert f"--conformance-object: {message}" in run.output, run.output
+
+
+def test_a_missing_program_is_named_with_what_to_do():
+    wanted = "the server did not start: There is no program on the PATH called no-such-server"
+    settings = Settings(("no-such-server",))
+    with pytest.raises(pytest.fail.Exception, match=wanted), serving(None, settings, ("latest",)):
+        pass

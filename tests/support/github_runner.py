@@ -100,7 +100,7 @@ def bash(script, folder, **variables):
         env=environment(**variables),
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,  # a step that installs takes minutes on a busy machine
         check=False,
     )
 

@@ -17,6 +17,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from mcp_conformance.doctor.causes import why_not_started
 from mcp_conformance.options.given import Chosen, Given
 from mcp_conformance.options.run_options import read_settings, setting_values
 from mcp_conformance.options.table import read
@@ -104,7 +105,8 @@ def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> I
             subject = _newest(replace(chosen.within(throwaway), kept=chosen.transcripts), wanted)
             stack.callback(subject.close)
         except CannotStart as error:
-            pytest.fail(f"--conformance-server: {error}", pytrace=False)
+            why = chosen.redaction.text(why_not_started(chosen, str(error)))
+            pytest.fail(f"the server did not start: {why}", pytrace=False)
         server = McpServer(subject)
         stack.callback(server.close)
         if server.unusable:

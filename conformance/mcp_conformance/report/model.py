@@ -293,8 +293,8 @@ class Report:
 
     @cached_property
     def not_yours(self) -> Mapping[str, tuple[str, ...]]:
-        """Those of them that cost a client neither the process nor an answer."""
-        return _rules_by_sdk(one for one in self.findings if not one.harm)
+        """Those of them that cost a client neither the process nor an answer, and that count for nothing."""
+        return _rules_by_sdk(one for one in self.findings if not (one.harm or one.outcome.counts))
 
     @property
     def status(self) -> str:

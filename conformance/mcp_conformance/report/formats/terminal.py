@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from mcp_conformance.outcome import Listed, Outcome, listed_by, worst
 from mcp_conformance.protocol.text import first_names, named, shorten
 from mcp_conformance.report.exercise import FETCHED, NOT_PERMITTED, NOT_REACHED, ExercisedTool
-from mcp_conformance.report.model import Report, Result, by_reason, grouped, plural
+from mcp_conformance.report.model import SDK_FINDING, Report, Result, by_reason, grouped, plural
 from mcp_conformance.report.text import (
     WIDTH,
     defect_lines,
@@ -235,7 +235,7 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
         yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
     yield from (plain(f"  {why}") for why in dict.fromkeys(one.baseline for one in group) if why)
     if first.deviation:
-        yield plain(f"  {'SDK' if first.harm else 'not yours'}: {sdk_note(first)}")
+        yield plain(f"  {'SDK' if first.harm or first.outcome.counts else 'not yours'}: {sdk_note(first)}")
     for fix in dict.fromkeys(one.fix for one in group if one.fix):
         yield from map(plain, wrapped(f"fix: {fix}", width, "  ", "    "))
     if again := next((one.reproduce for one in group if one.reproduce), ""):
@@ -276,7 +276,7 @@ def _not_yours(report: Report) -> Iterator[str]:
     """
     for sdk, rules in report.not_yours.items():
         yield f"not yours: every server built on the {sdk} breaks {', '.join(rules)}"
-    if any(one.is_of_sdk for one in report.findings):
+    if any(one.baseline == SDK_FINDING for one in report.findings):
         yield "(--sdk-findings fail judges them like your own)"
 
 
