@@ -1,11 +1,14 @@
 """Names, paths without values, variables, and the text of the option."""
 
+import socket
 import struct
+import threading
 
 import pytest
 
 from mcp_conformance.backend.choice import Choice, backend, sicknesses
-from mcp_conformance.backend.contact import Contact, shape
+from mcp_conformance.backend.contact import BY_PROXY, HTTP2_ONLY, Contact, shape
+from mcp_conformance.backend.line import Caller, take
 from mcp_conformance.backend.names import Names
 from mcp_conformance.backend.sickness import SICKNESSES
 from mcp_conformance.backend.trust import VARIABLES, trusting
@@ -115,3 +118,19 @@ def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr("mcp_conformance.backend.choice.find_spec", lambda _: None)
     with pytest.raises(Unavailable, match=r"pip install 'pytest-mcp-conformance\[backend\]'"):
         backend(Choice())
+
+
+@pytest.mark.parametrize(
+    ("sent", "refusal"),
+    [
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", HTTP2_ONLY),
+        (b"CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n", BY_PROXY),
+    ],
+)
+def test_what_is_not_a_request_to_a_host_is_named(sent, refusal):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(sent)
+        caller = Caller("api.example.com", 80, threading.Event())
+        _, contact, _ = take(ours, caller, None, lambda _: False, lambda _: None)
+    assert (contact.method, contact.refusal) == ("", refusal)

@@ -2,7 +2,18 @@
 
 from collections import Counter
 
-from mcp_conformance.backend.contact import AT_START, IN_CALL, IN_FETCH, IN_LISTS, Contact, HostUse
+import pytest
+
+from mcp_conformance.backend.contact import (
+    AT_START,
+    IN_CALL,
+    IN_FETCH,
+    IN_LISTS,
+    NO_REQUEST,
+    UNSPOKEN,
+    Contact,
+    HostUse,
+)
 from mcp_conformance.plugin.run_counts import RunCounts
 from mcp_conformance.report.hosts import asked_hosts, host_lines
 
@@ -52,6 +63,18 @@ def test_a_client_that_goes_without_a_word_is_not_said_to_distrust():
     assert line.endswith(
         "(unexpected eof while reading), perhaps as it trusts only certificate authorities of its own"
     )
+
+
+@pytest.mark.parametrize("refusal", UNSPOKEN)
+def test_a_host_that_is_asked_otherwise_has_a_line(refusal):
+    use = HostUse(IN_CALL, "look", API, refusal=refusal)
+    (line,) = host_lines(asked_hosts({use: 1}))
+    assert line == f"{API} could not be judged: the server asks it {refusal} in calls of look"
+
+
+def test_a_connection_in_advance_is_not_told_beside_requests():
+    idle = HostUse(IN_CALL, "look", API, refusal=f"{NO_REQUEST}: the connection was closed")
+    assert len(list(host_lines(asked_hosts({idle: 1, SEARCH: 1})))) == 1
 
 
 def test_lines_are_few():

@@ -1,7 +1,9 @@
 """What counts of the requests of a server, without a server."""
 
-from mcp_conformance.backend.contact import Contact
-from mcp_conformance.backend.sickness import BY_NAME, WELL
+from types import SimpleNamespace
+
+from mcp_conformance.backend.contact import OTHER_PORT, Contact
+from mcp_conformance.backend.sickness import BY_NAME, SICKNESSES, WELL
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import Line
@@ -9,8 +11,15 @@ from mcp_conformance.protocol.value import Value
 from mcp_conformance.sandbox.traffic import Attempt
 from mcp_conformance.scenarios.api_inventory import Inventory, needed
 from mcp_conformance.scenarios.calls_at_once import MixedCalls
-from mcp_conformance.scenarios.sick_api import hurried, most_repeated, reached, sent_twice, turned
-from mcp_conformance.scenarios.ward import Treatment
+from mcp_conformance.scenarios.sick_api import (
+    first_of_kinds,
+    hurried,
+    most_repeated,
+    reached,
+    sent_twice,
+    turned,
+)
+from mcp_conformance.scenarios.ward import Treatment, elsewhere
 
 REPLY = Reply(Line.sending({}))
 CALL = Call(Tool(Value({"name": "look"})), {"id": "example"}, REPLY)
@@ -94,3 +103,20 @@ def test_each_tool_begins_with_another_sickness_of_a_kind():
         ["500", "503", "broken", "reset", "401"],
         ["503", "500", "reset", "broken", "401"],
     ]
+
+
+def test_a_port_that_nothing_answers_is_a_contact():
+    backend = SimpleNamespace(host_at={"198.18.0.1": "db.example"}.get)
+    tried = [
+        Attempt("TCP", "198.18.0.1", 5432),
+        Attempt("TCP", "198.18.0.1", 443),
+        Attempt("UDP", "1.1.1.1", 53),
+    ]
+    (one,) = elsewhere(backend, tried)
+    assert (one.host, one.port, one.method, one.refusal) == ("db.example", 5432, "", OTHER_PORT)
+
+
+def test_other_tools_are_tried_with_one_sickness_of_each_kind_and_not_all_with_the_same():
+    first, second = (first_of_kinds(turned(SICKNESSES, number)) for number in (0, 1))
+    assert [one.kind for one in first] == list(dict.fromkeys(one.kind for one in SICKNESSES))
+    assert not {one.name for one in first} & {one.name for one in second if one.name != "large"}

@@ -108,6 +108,10 @@ class Backend:
         with self._changed:
             return tuple(one.contact for one in self._lines if not one.is_left)
 
+    def host_at(self, address: str) -> str:
+        """Return the name of the host with this address, or the address if it has none."""
+        return self._names.name_of(address)
+
     def settle(self) -> None:
         """Wait until each connection on which a client has begun to speak is a contact.
 
@@ -224,10 +228,15 @@ class Backend:
             with self._changed:
                 return not self._changed.wait_for(is_over, seconds)
 
+        def note_size(size: int) -> None:
+            with self._changed:
+                self._contacts[place] = replace(self._contacts[place], received=size)
+
         with self._changed:
+            place = len(self._contacts)
             epoch, sickness = self._epoch, self._sickness
             contact = replace(contact, number=self._number, at=time.monotonic(), is_known=is_known)
-            line = Line(connection, contact, asked, self.api, wanted)
+            line = Line(connection, contact, asked, self.api, wanted, note_size)
             self._number += bool(contact.method)
             self._contacts.append(contact)
             self._lines.append(line)

@@ -14,6 +14,12 @@ WORD = re.compile(r"(?:v\d{1,2}|[A-Za-z][A-Za-z_.-]{0,23})")
 VALUE = "{}"
 """What stands for a part of a path that may be a value."""
 MAX_SHOWN = 80
+ANSWERED_PORTS = (80, 443)
+NO_REQUEST = "no request"
+"""How a refusal begins if a connection was opened and nothing asked."""
+HTTP2_ONLY, BY_PROXY, OTHER_PORT = "in HTTP/2 alone", "as a proxy", "at another port than 80 and 443"
+UNSPOKEN = (HTTP2_ONLY, BY_PROXY, OTHER_PORT)
+"""The refusals of ours: how a host is asked that cannot be answered."""
 AT_START, IN_LISTS, IN_CALL, IN_FETCH = "start", "lists", "call", "fetch"
 
 
@@ -23,10 +29,11 @@ class Contact:
 
     The ``path`` is without its values, of a query are the names.  ``sent`` is the size of the body in bytes.
     ``has_credential`` says that a credential of the user is in it.  ``refusal`` is why a client broke TLS
-    off, and then there is no method.  ``is_known`` says that there is an answer, if answers are recorded.
-    ``number`` counts the requests under one condition, from 0, ``at`` is the moment when one arrived, in
-    seconds, and ``same`` is a number that only the same requests share.  ``is_keyed`` says that a key lets
-    the API know a repetition.
+    off, or one of `UNSPOKEN`, and then there is no method.  ``is_known`` says that there is an answer, if
+    answers are recorded.  ``number`` counts the requests under one condition, from 0, ``at`` is the moment
+    when one arrived, in seconds, and ``same`` is a number that only the same requests share.  ``is_keyed``
+    says that a key lets the API know a repetition.  ``received`` is the size of the answer in bytes, of
+    an API that is well.
     """
 
     host: str
@@ -42,6 +49,7 @@ class Contact:
     at: float = field(default=0.0, compare=False)
     same: int = field(default=0, compare=False)
     is_keyed: bool = field(default=False, compare=False)
+    received: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         if not self.method:
@@ -67,8 +75,8 @@ class HostUse:
 
     ``when`` is `AT_START`, `IN_LISTS`, or `IN_CALL` of the ``tool``, or `IN_FETCH` of what that names.  The
     ``host`` is the beginning of a URL.  The ``path`` is without its values, ``sent`` is the size of the body
-    in bytes.  Without a ``method`` the server broke TLS off, as ``refusal`` says.  ``is_known`` is that of a
-    `Contact`.
+    in bytes.  Without a ``method`` the server broke TLS off, as ``refusal`` says.  ``is_known`` and
+    ``received`` are those of a `Contact`.
     """
 
     when: str
@@ -79,13 +87,14 @@ class HostUse:
     sent: int = 0
     refusal: str = ""
     is_known: bool = True
+    received: int = 0
 
     @classmethod
     def of(cls, contact: Contact, when: str, tool: str = "", values: Collection[str] = ()) -> HostUse:
         """Return the use that a contact makes; ``values`` of the call are left out of its path."""
         place, query, names = contact.path.partition("?")
         path = "/".join(VALUE if part in values else part for part in place.split("/")) + query + names
-        facts = contact.sent, contact.refusal, contact.is_known
+        facts = contact.sent, contact.refusal, contact.is_known, contact.received
         return cls(when, tool, contact.where, contact.method, path, *facts)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import h11
 
 from mcp_conformance.backend.authority import Authority
-from mcp_conformance.backend.contact import Contact, shape
+from mcp_conformance.backend.contact import BY_PROXY, HTTP2_ONLY, NO_REQUEST, Contact, shape
 from mcp_conformance.backend.exchange import Api, Asked
 
 TLS_HANDSHAKE = b"\x16"
@@ -22,6 +22,8 @@ TLS_HANDSHAKE = b"\x16"
 READ_SECONDS = 30.0
 """How long a client may take for its request.  Not measured: one that is slower has gone."""
 READ_BYTES = 65_536
+UNSPOKEN_METHODS = {b"PRI": HTTP2_ONLY, b"CONNECT": BY_PROXY}
+"""The methods of clients that speak HTTP/2 without being asked to, and of those that go through a proxy."""
 IDEMPOTENCY = "idempotency"
 """What the names of headers have by which an API knows a request that it has carried out already."""
 AT_ONCE = struct.pack("ii", 1, 0)
@@ -33,7 +35,7 @@ class Line:
     """A connection with a request to answer, a `Wire`.
 
     ``api`` answers while it works.  ``wanted`` waits so many seconds, without end for None, and returns
-    whether the answer is still wanted.
+    whether the answer is still wanted.  ``note_size`` is called with the size of the API's answer.
     """
 
     connection: socket.socket
@@ -41,6 +43,7 @@ class Line:
     asked: Asked
     api: Api
     wanted: Callable[[float | None], bool]
+    note_size: Callable[[int], None]
     is_reset: bool = False
 
     @property
@@ -69,6 +72,7 @@ class Line:
         except OSError:
             self.reset()
             return
+        self.note_size(len(answered.body))
         self.send(answered.encoded(self.asked.method))
 
     def wait(self, seconds: float | None) -> bool:
@@ -141,10 +145,11 @@ def take(
             is_readable(secure, READ_SECONDS)
             awaits(None)
         request, body = _request(connection)
+        refusal = UNSPOKEN_METHODS.get(request.method, "")
     except ssl.SSLError as error:
         refusal = (error.reason or "TLS failed").lower().replace("_", " ")
     except (OSError, h11.RemoteProtocolError) as error:
-        refusal = f"no request: {error}" if str(error) else "no request"
+        refusal = f"{NO_REQUEST}: {error}" if str(error) else NO_REQUEST
     if refusal:
         contact = Contact(names[-1], caller.port, is_encrypted=is_encrypted, refusal=refusal)
         return connection, contact, Asked("", contact.where, "")

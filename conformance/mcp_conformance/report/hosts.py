@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from mcp_conformance.backend.contact import AT_START, IN_CALL, IN_FETCH, IN_LISTS, HostUse
+from mcp_conformance.backend.contact import (
+    AT_START,
+    IN_CALL,
+    IN_FETCH,
+    IN_LISTS,
+    NO_REQUEST,
+    UNSPOKEN,
+    HostUse,
+)
 from mcp_conformance.protocol.text import first_names, named
 
 MAX_HOSTS, MAX_REQUESTS, MAX_TOOLS = 20, 3, 3
@@ -51,8 +59,10 @@ def host_lines(hosts: Iterable[AskedHost]) -> Iterator[str]:
         if asked := [one for one in some if one.method]:
             requests = first_names(list(dict.fromkeys(named(one.request, 90) for one in asked)), MAX_REQUESTS)
             yield f"asks {named(host)} {_when(asked)}: {requests}"
-        if refusals := [one for one in some if not one.method]:
-            refusal = refusals[0].refusal
+        refusals = [one for one in some if not (one.method or (asked and one.refusal.startswith(NO_REQUEST)))]
+        if refusals and (refusal := refusals[0].refusal) in UNSPOKEN:
+            yield f"{named(host)} could not be judged: the server asks it {refusal} {_when(refusals)}"
+        elif refusals:
             # An alert names the certificate; a client that only goes says nothing.
             reason = "as" if ALERT in refusal else "perhaps as"
             yield (

@@ -6,23 +6,27 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_conformance.backend.contact import Contact
 from mcp_conformance.backend.sickness import ANSWERED, ASKED, ECHOES, WELL, Sickness
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.reply import Reply
+from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import require_some, skip
 from mcp_conformance.json_schema.validation import Unjudgeable, is_valid_in_all
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.methods import CANCELLED
-from mcp_conformance.scenarios.api_inventory import NO_API, inventory
+from mcp_conformance.scenarios.api_inventory import NO_API, inventory, is_analytics
 from mcp_conformance.scenarios.sick_api import SILENT
 from mcp_conformance.scenarios.ward import HELD_SECONDS, Ward, ward
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.transport.http.lines import HttpLines
+
+if TYPE_CHECKING:
+    from mcp_conformance.backend.backend import Backend
 
 CALLS = 4
 """How many calls of a tool wait for the API at once."""
@@ -151,8 +155,8 @@ def _params(call: Call, name: str, word: str) -> dict[str, Any]:
 def _cancelled(room: Ward, call: Call) -> Cancelled | None:
     """Cancel a call that waits for the API, over HTTP as the revision says.
 
-    None if the server does not read the cancellation meanwhile, as one that makes one call after the other,
-    or cannot know whose it is, as one without sessions.
+    None if the server does not read the cancellation before the call ends, as one that makes one call after
+    the other, or cannot know whose it is, as one without sessions.
     """
     session, backend = room.session, room.backend
     over_http = session.process if isinstance(session.process, HttpLines) else None
@@ -160,16 +164,25 @@ def _cancelled(room: Ward, call: Call) -> Cancelled | None:
         return None
     backend.become(SILENT)
     request = session.send("tools/call", call.params)
-    room.wait(lambda: backend.waiting or session.is_answered(request), session.timeout)
-    waits = bool(backend.waiting) and not session.is_answered(request)
+    room.wait(lambda: _needed(backend) or session.is_answered(request), session.timeout)
+    waits = bool(_needed(backend)) and not session.is_answered(request)
     line = session.notify(CANCELLED, {"requestId": request.message["id"], "reason": "Not needed any more."})
-    is_read = waits and session.drain().fault is None
+    is_read = waits and session.drain().fault is None and not _has_result(session, request)
     if is_read:
-        room.wait(lambda: not backend.waiting, CANCEL_SECONDS)
-    left = backend.waiting
+        room.wait(lambda: not _needed(backend), CANCEL_SECONDS)
+    left = _needed(backend)
     backend.become(WELL)
-    has_ended = session.is_answered(request) and session.await_reply(request).error is None
-    if not is_read or session.closed or (has_ended and not left):
+    if not is_read or session.closed or (not left and _has_result(session, request)):
         return None
     is_closing = over_http is not None and session.is_modern
     return Cancelled(call.tool.name, (request,) if is_closing else (request, line), left, is_closing)
+
+
+def _has_result(session: Session, request: Line) -> bool:
+    """Return whether a request was answered, and not with an error."""
+    return session.is_answered(request) and session.await_reply(request).error is None
+
+
+def _needed(backend: Backend) -> tuple[Contact, ...]:
+    """Return the requests that wait, but those to services that only count: these may outlive a call."""
+    return tuple(one for one in backend.waiting if not is_analytics(one))

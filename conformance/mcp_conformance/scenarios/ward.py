@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from mcp_conformance.backend.contact import Contact
+from mcp_conformance.backend.contact import ANSWERED_PORTS, OTHER_PORT, Contact
 from mcp_conformance.backend.sickness import WELL, Sickness
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.reply import Closed, Reply
@@ -21,6 +22,9 @@ from mcp_conformance.scenarios.tool_effects import attempts
 from mcp_conformance.target.server import Server
 from mcp_conformance.transport.http.endpoint import is_loopback
 from mcp_conformance.transport.interface import NotServing
+
+if TYPE_CHECKING:
+    from mcp_conformance.backend.backend import Backend
 
 HELD_SECONDS = 0.3
 """How long the answer to a tool is held, to see whether the tool waits for it.  A tool that does not was
@@ -155,7 +159,7 @@ class Ward:
     def hold(self, call: Call | Fetch, seconds: float = HELD_SECONDS) -> tuple[Treatment, bool]:
         """Call a tool of which the API is well, but answers late; return whether the tool waited for that."""
         session, backend = self.session, self.backend
-        begun, at = len(backend.contacts), session.process.age
+        begun, tried, at = len(backend.contacts), len(attempts(session)), session.process.age
         backend.become(WELL, held=True)
         request = session.send(call.method, call.params)
 
@@ -169,7 +173,15 @@ class Ward:
         reply = reply_within(session, request, session.timeout)
         backend.settle()
         noise = _noise(session, at)
-        return Treatment(call, WELL, reply, backend.contacts[begun:], noise=noise), waits
+        contacts = (*backend.contacts[begun:], *elsewhere(backend, attempts(session)[tried:]))
+        return Treatment(call, WELL, reply, contacts, noise=noise), waits
+
+
+def elsewhere(backend: Backend, tried: Iterable[Attempt]) -> Iterator[Contact]:
+    """Yield the hosts that were tried at ports that nothing here answers."""
+    for one in tried:
+        if one.protocol == "TCP" and one.port not in ANSWERED_PORTS:
+            yield Contact(backend.host_at(one.address), one.port, refusal=OTHER_PORT)
 
 
 def _noise(session: Session, at: float) -> tuple[Line, ...]:

@@ -350,7 +350,9 @@ def _hosts(report: Report) -> Html | None:
     """Return what the server asks of other hosts, if that was looked at."""
     if not report.hosts:
         return None
-    heads = [h.th(one, scope="col") for one in ("host", "when", "request", "bytes", "times")]
+    heads = [
+        h.th(one, scope="col") for one in ("host", "when", "request", "bytes sent", "bytes back", "times")
+    ]
     return fold(HOSTS, h.table("\n", h.tr(heads), [h.tr(_host(one)) for one in report.hosts]))
 
 
@@ -359,6 +361,7 @@ def _host(one: AskedHost) -> Iterator[Html]:
     yield h.td(prose(one.occasion))
     yield h.td(h.code(one.request))
     yield h.td(f"{one.sent:,}", class_="number")
+    yield h.td(f"{one.received:,}", class_="number")
     yield h.td(f"{one.times:,}", class_="number")
 
 

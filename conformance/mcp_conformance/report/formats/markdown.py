@@ -144,12 +144,15 @@ def _hosts(report: Report) -> Iterator[str]:
     """Yield the table of what the server asks of other hosts, if that was looked at."""
     if not report.hosts:
         return
-    rows = [["host", "when", "request", "bytes", "times"], ["---", "---", "---", "---:", "---:"]]
+    rows = [
+        ["host", "when", "request", "bytes sent", "bytes back", "times"],
+        ["---", "---", "---", "---:", "---:", "---:"],
+    ]
     for one in report.hosts[:MAX_HOSTS]:
-        numbers = [str(one.sent), str(one.times)]
+        numbers = [str(one.sent), str(one.received), str(one.times)]
         rows.append([code(named(one.host)), code(one.occasion), code(one.request), *numbers])
     if len(report.hosts) > MAX_HOSTS:
-        rows.append([f"and {len(report.hosts) - MAX_HOSTS} more", "", "", "", ""])
+        rows.append([f"and {len(report.hosts) - MAX_HOSTS} more", "", "", "", "", ""])
     yield _folded(HOSTS, rows)
 
 
