@@ -19,6 +19,7 @@ from mcp_conformance.generation import boundary, hostile, invalid, shrunk, toget
 from mcp_conformance.generation.modest import is_amount
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.scenarios.invalid_requests import refuses_by_internal_error
 from mcp_conformance.target.scenario import scenario, start_with_fuzzing
 from mcp_conformance.verdicts import Skipped
 
@@ -37,7 +38,7 @@ MAX_NEIGHBOURS = 1000
 def test_valid_arguments_are_handled(server, call, revision):
     def oracle(reply):
         server.tool_calls.exercise.count(call.tool, reply)
-        return accepts_valid(call.tool, revision, reply)
+        return accepts_valid(call.tool, revision, reply, refuses_so=refuses_so)
 
     def case(value):
         return Case(encode(value), oracle, valid=True)
@@ -46,6 +47,7 @@ def test_valid_arguments_are_handled(server, call, revision):
         value = json.loads(one.text)
         return case(shrunk(schema, revision, value, lambda value: fails(case(value)), MAX_NEIGHBOURS))
 
+    refuses_so = refuses_by_internal_error(server)
     schema, examples = server.arguments.schema(call.tool), server.arguments.vouched(call.tool)
     fuzzer = fuzzer_of(server, call, "valid arguments", known=kinds_reported(call, revision))
     edges = [value for _, value in islice(boundary(schema, revision, examples), MAX_BOUNDARY_VALUES)]

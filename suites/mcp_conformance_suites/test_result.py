@@ -80,9 +80,12 @@ def declares_extensions(reply):
 
 
 def is_complete(reply):
-    """Return whether a result asks for nothing, or has what a complete result of its method has."""
+    """Return whether a result asks for nothing, or has what a complete result of its method has.
+
+    The Go SDK 1.8.0 writes `"content": null` beside what it asks for, which is nothing.
+    """
     asks = any(name in reply.result for name in INPUT_REQUIRED_MEMBERS)
-    return not asks or any(name in reply.result for name in COMPLETE_MEMBERS.get(reply.method, ()))
+    return not asks or any(reply.result.get(name) for name in COMPLETE_MEMBERS.get(reply.method, ()))
 
 
 # The server

@@ -47,6 +47,7 @@ from mcp_conformance.scenarios.invalid_requests import (
     lacks_method,
     malformed_call,
     malformed_forms,
+    refuses_by_internal_error,
     require_own_refusal,
     tool_errors,
     unknown_calls,
@@ -350,7 +351,8 @@ def test_valid_arguments_give_a_tool_result(server, call, revision):
         if reply.error is not None and reply.code != -32602 and not (asks_client(reply) or is_other):
             expected = "a tool result that reports the failure (isError true)"
             got = f"{show(one.arguments, MAX_ARGUMENTS)}: {reply}"
-            raise Finding(expected, got, reply.lines, defect=defect_of_error(reply))
+            defect = defect_of_error(reply, refuses_so=refuses_by_internal_error(server))
+            raise Finding(expected, got, reply.lines, defect=defect)
     if all(one.reply.code == -32602 for one in calls):
         skip("no call with valid arguments was carried out")
 

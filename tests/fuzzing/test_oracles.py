@@ -106,6 +106,19 @@ def test_the_defect_of_an_internal_error_is_by_what_is_missing(code, message, de
 
 
 @pytest.mark.parametrize(
+    ("message", "defect"),
+    [
+        ("Destination already exists", Defect.MISLEADS),
+        ("Cannot read properties of undefined (reading 'id')", Defect.THROWS),
+    ],
+)
+def test_the_code_of_each_refusal_shows_no_exception(message, defect):
+    reply = Reply(REQUEST, REQUEST, {"error": {"code": -32603, "message": message}})
+    assert defect_of_error(reply) is Defect.THROWS
+    assert defect_of_error(reply, refuses_so=True) is defect
+
+
+@pytest.mark.parametrize(
     ("code", "usual", "rule"),
     [
         (-32603, -32603, None),

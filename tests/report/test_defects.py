@@ -12,6 +12,7 @@ from mcp_conformance.report.build import CheckFacts, Evidence, build_result
 from mcp_conformance.report.formats import badge, github, sarif, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats import markdown as markdown_format
+from mcp_conformance.report.text import defect_lines
 from mcp_conformance.requirements.catalogue import all_requirements, requirement
 from mcp_conformance.sdks.facts import FACTS
 from mcp_conformance.target.settings import Settings
@@ -54,6 +55,12 @@ def test_defects_stand_before_conformance_and_the_worst_first():
 def test_warned_defect_does_not_fail_and_is_told():
     found = report(throws("add", outcome=Outcome.WARNED))
     assert (found.status, found.headline) == ("passed", "1 tool throws; passed, with 1 warning")
+
+
+def test_what_two_rules_show_in_the_same_words_is_told_once():
+    rules = ("tools.call.malformed-request", "tools.call.malformed-request-code")
+    hangs = [result(rule, Outcome.BLOCKED, reason="no answer within 30 s", defect="hangs") for rule in rules]
+    assert len(defect_lines(report(*hangs))) == 1
 
 
 def test_what_several_revisions_show_of_one_tool_is_one_defect():

@@ -1,12 +1,19 @@
 """Answers that look like another fault and are none, or are one with a name of its own."""
 
+from importlib import import_module
+
 import pytest
 
+from mcp_conformance.client.refusals import NO_SUCH_NAME
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.outcome import Defect
+from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance_fixtures.mutants import answered, method, params, refused
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
 
 REVISION = "2025-11-25"
+REFUSALS = {"add": "a is spent", NO_SUCH_NAME: f"there is no {NO_SUCH_NAME}"}
 
 
 def reported(mutate, suite):
@@ -33,6 +40,32 @@ def test_a_tool_that_refuses_its_arguments_by_an_error_can_be_called():
         return refused(request, -32602, "b must be above 7") if is_call else None
 
     assert "tools.call.listed-is-callable" not in reported(refuses, "test_tools_call")
+
+
+def test_a_server_that_refuses_all_by_an_internal_error_throws_nothing():
+    def refuses(_, request, reply):
+        is_call = isinstance(request, dict) and method(request) == "tools/call" and reply
+        text = REFUSALS.get(params(request).get("name")) if is_call else None
+        return refused(request, -32603, text) if text else None
+
+    selects = ("test_tools_call", "test_fuzz_tools")
+    run = run_checks(
+        settings_in_memory(mutated(refuses)),
+        REVISION,
+        lambda one: one.suite in selects and "tools.call.execution-error-as-result" in one.ids,
+        is_whole=False,
+        tools=["add"],
+    )
+    found = [one.error for one in run.verdicts if one.row.id == "tools.call.execution-error-as-result"]
+    assert {one.defect for one in found} == {Defect.MISLEADS}
+
+
+def test_what_is_null_beside_a_question_is_no_answer():
+    is_complete = import_module("mcp_conformance_suites.test_result").is_complete
+    asked = {"resultType": "input_required", "inputRequests": {"a": {}}, "content": None}
+    request = Line.sending({"jsonrpc": "2.0", "id": 1, "method": "tools/call"})
+    assert not is_complete(Reply(request, request, {"result": asked}))
+    assert is_complete(Reply(request, request, {"result": {**asked, "content": [{}]}}))
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,17 @@ def test_a_link_says_what_it_was_inferred_from():
     assert str(deletes).endswith("`list_notes`, `get_note` shows: seen in 3 of 3")
 
 
+def test_a_reader_that_answers_with_an_error_shows_nothing():
+    theatre = Theatre(tools=(*NOTES, "read_counter"))
+    ask = theatre._ask
+    theatre._ask = lambda tool, given: (
+        theatre.session.request("conformance/none") if tool == "read_counter" else ask(tool, given)
+    )
+    learned = theatre.learn()
+    assert ("create_note", "get_note") in links_of(learned)
+    assert learned.noise.places("read_counter") == frozenset()
+
+
 def test_nothing_is_learned_where_nothing_is_made():
     learned = Theatre(tools=("list_folders", "list_files", "search")).learn()
     assert learned.things == ()

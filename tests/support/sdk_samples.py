@@ -233,8 +233,14 @@ SAMPLES = {
             )
         ],
     },
+    "lifecycle.capabilities.advertised": {GO: [finding(request("logging/setLevel", level="info"), result())]},
     "lifecycle.ping-before-initialize": {RUST: [finding(request("ping"), fault=Closed(1))]},
-    "lifecycle.request-before-initialize": {RUST: [finding(request("initialize"), fault=Closed(1))]},
+    "lifecycle.request-before-initialize": {
+        RUST: [
+            finding(request("initialize"), fault=Closed(1)),
+            finding(request("tools/list"), fault=Closed(1)),
+        ]
+    },
     "logging.invalid-level-rejected": {GO: LEVEL, RUST: LEVEL, CSHARP: [*LEVEL, *UNEXPLAINED]},
     "logging.set-level.invalid-code": {
         TS1: ZOD,
@@ -257,7 +263,9 @@ SAMPLES = {
     "prompts.get.arguments-optional": {
         TS1: [finding(PROMPT, error(-32602, "MCP error -32602: Invalid arguments for prompt nothing: no"))]
     },
+    "prompts.get.internal-error-code": for_all((PY1, PY2, GO), [finding(PROMPT, error(0, "no"))]),
     "prompts.get.missing-argument-code": {
+        GO: [finding(PROMPT, error(0, "topic is required"))],
         PY1: [finding(PROMPT, error(0, "Missing required arguments: {'code'}"))],
         PY2: [
             finding(PROMPT, error(0, "Missing required arguments: {'code'}")),
@@ -302,7 +310,7 @@ SAMPLES = {
             *META,
         ],
     },
-    "resources.read.internal-error-code": {PY1: [finding(READ, error(0, "no"))]},
+    "resources.read.internal-error-code": for_all((PY1, GO), [finding(READ, error(0, "no"))]),
     "resources.read.not-found-code": {
         PY1: [finding(READ, error(0, f"Unknown resource: {URI}"))],
         PY2: [
@@ -337,11 +345,14 @@ SAMPLES = {
         TS1: [
             finding(PROMPT, error(-32603, "Server does not support task creation (required for prompts/get)"))
         ],
+        RUST: [finding(CALL, error(-32603, "Task processing not implemented"))],
     },
     "tools.call.inputs-validated": {
         TS1: [finding(request("tools/call", name="add", arguments={"b": 1}), result(content=[]))]
     },
-    "tools.call.malformed-request": {GO: AS_TEXT},
+    "tools.call.malformed-request": {
+        GO: [*AS_TEXT, tool_error('validating "arguments": unmarshaling arguments: json: cannot unmarshal')]
+    },
     "tools.call.malformed-request-code": {
         TS1: ZOD,
         CSHARP: UNEXPLAINED,

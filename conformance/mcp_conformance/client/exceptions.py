@@ -72,6 +72,11 @@ def unexpected_exception(reply: Reply) -> str:
     return _found(UNEXPECTED, reply)
 
 
+def is_unexpected(text: str) -> bool:
+    """Return whether a text has words that only an exception has that nobody expected."""
+    return UNEXPECTED.search(text.strip()) is not None
+
+
 def validator_error(reply: Reply) -> str:
     """Return the words in a tool error that only the validator of a schema has; empty if there are none."""
     return _found(VALIDATOR, reply)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_conformance import remedies
-from mcp_conformance.client.exceptions import validator_error
+from mcp_conformance.client.exceptions import is_unexpected, validator_error
 from mcp_conformance.client.refusals import (
     NO_NETWORK,
     asks_client,
@@ -163,8 +163,11 @@ def has_array(requirement: str, *path: str) -> Oracle:
 # Tools -------------------------------------------------------------------------------------------
 
 
-def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
-    """Judge the answer to valid arguments: a tool result of the right shape, as its schema says."""
+def accepts_valid(tool: Tool, revision: str, reply: Reply, *, refuses_so: bool = False) -> Failure | None:
+    """Judge the answer to valid arguments: a tool result of the right shape, as its schema says.
+
+    ``refuses_so`` is as for `defect_of_error`.
+    """
     failure = answers(reply) or _no_number(reply)
     if failure is not None and isinstance(reply.fault, Closed):
         return replace(failure, requirement=NOT_FATAL)
@@ -178,7 +181,8 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
         return Failure("tools.call.schema-honest", "a tool result", "error -32602") if wrong else None
     if reply.error is not None:
         id = "tools.call.execution-error-as-result"
-        refused = Failure(id, "a tool result", f"error {show(reply.code)}", defect=defect_of_error(reply))
+        defect = defect_of_error(reply, refuses_so=refuses_so)
+        refused = Failure(id, "a tool result", f"error {show(reply.code)}", defect=defect)
         return refused if is_readable(_arguments_of(reply)) else None
     failure = _type_failure(revision, reply.result) or _result_failure(tool, revision, reply.result)
     return failure or bug
@@ -188,15 +192,18 @@ FAILURE_AS_SUCCESS = Defect.MISLEADS
 """The defect of a result that says it failed, and does not report it."""
 
 
-def defect_of_error(reply: Reply) -> Defect | None:
+def defect_of_error(reply: Reply, *, refuses_so: bool = False) -> Defect | None:
     """Return the defect that an error after valid arguments shows by its code; a network may be missing.
 
-    An error that says what does not exist refuses what it was given, in a way that no model gets to see.
+    An error that says what does not exist refuses what it was given, in a way that no model gets to see; so
+    does any error of a server that ``refuses_so``, with this code, what it has seen and named.
     """
     if reply.code != INTERNAL_ERROR or complaint_about_network(reply):
         return None
-    is_refusal = complaint_about_files(reply) or MISSING.search(said(reply)[0]) is not None
-    return Defect.MISLEADS if is_refusal and thrown(reply) is None else Defect.THROWS
+    text = said(reply)[0]
+    is_refusal = refuses_so or complaint_about_files(reply) or MISSING.search(text) is not None
+    is_refusal &= thrown(reply) is None and not is_unexpected(text)
+    return Defect.MISLEADS if is_refusal else Defect.THROWS
 
 
 def is_failure_as_success(reply: Reply) -> bool:

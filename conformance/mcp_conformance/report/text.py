@@ -300,7 +300,7 @@ def defect_lines(report: Report) -> list[tuple[FoundDefect, str]]:
     """Return a line for each defect, the worst first, with the defect.
 
     Tools that break one rule in the same way share a line, which shows what was seen of the first.  Each
-    exception has a line of its own.
+    exception has a line of its own.  What two rules show in the same words is told once.
     """
     alike: dict[object, list[FoundDefect]] = {}
     for one in report.defects:
@@ -308,7 +308,8 @@ def defect_lines(report: Report) -> list[tuple[FoundDefect, str]]:
         is_own = not one.tool or one.kind is Defect.THROWS
         key = id(one) if is_own else (one.kind, one.outcome, first.requirement, first.expected)
         alike.setdefault(key, []).append(one)
-    return [(some[0], str(some[0]) if len(some) == 1 else _of_several(some)) for some in alike.values()]
+    told = {str(some[0]) if len(some) == 1 else _of_several(some): some[0] for some in alike.values()}
+    return [(defect, line) for line, defect in told.items()]
 
 
 def _of_several(defects: Sequence[FoundDefect]) -> str:

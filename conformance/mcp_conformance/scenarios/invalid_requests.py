@@ -21,6 +21,7 @@ from mcp_conformance.client.refusals import (
 )
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import NO_PARAMS
+from mcp_conformance.client.thrown import INTERNAL_ERROR
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import expect_error, skip
 from mcp_conformance.generation import Invalid, NoExample, clearly_invalid, invalid_since_2020_12
@@ -161,6 +162,14 @@ def unknown_calls(server: Server) -> tuple[Reply, ...]:
         if replies[-1].fault is None:
             replies.append(_call_unknown(server, arguments))
     return tuple(replies)
+
+
+def refuses_by_internal_error(server: Server) -> bool:
+    """Return whether -32603 is the server's code for refusals: it refuses an unknown tool so, and names it.
+
+    A low-level handler of the TypeScript SDK has no other way to refuse but to throw.
+    """
+    return any(one.code == INTERNAL_ERROR and NO_SUCH_NAME in words(one) for one in unknown_calls(server))
 
 
 def _call_unknown(server: Server, arguments: Mapping[str, Any]) -> Reply:

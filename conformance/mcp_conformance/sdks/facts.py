@@ -234,6 +234,7 @@ FACTS: tuple[Fact, ...] = (
         *("jsonschema.recommended-dialect", TS1, p.schemas_by_zod),
         "a tool that a low-level handler lists has no `execution` that says nothing",
     ),
+    Fact("lifecycle.capabilities.advertised", GO, p.level_taken, NO_HANDLER),
     Fact("lifecycle.initialization-first", GO, p.sends("notifications/tools/list_changed"), SAME),
     Fact(
         *("lifecycle.initialize.counter-offer-latest", GO, p.offers("2025-06-18"), NO_HANDLER),
@@ -257,6 +258,10 @@ FACTS: tuple[Fact, ...] = (
         until="1.2.0",
     ),
     Fact("lifecycle.request-before-initialize", RUST, p.ended_at_initialize, NO_HANDLER, RUST_EARLY),
+    Fact(
+        *("lifecycle.request-before-initialize", RUST, p.ended_before_initialize, NO_HANDLER, RUST_EARLY),
+        until=RUST_ANSWERS,  # seen in 2.2.0
+    ),
     *_for(
         (GO, RUST, CSHARP),
         *("logging.invalid-level-rejected", p.result_for_level, NO_HANDLER, {GO: GO_LEVEL}),
@@ -281,6 +286,8 @@ FACTS: tuple[Fact, ...] = (
         p.prompt_refused(p.INVALID_PARAMS, "MCP error -32602: Invalid arguments for prompt ", ": "),
         OWN_WORDS,
     ),
+    *_for((*PYTHON, GO), "prompts.get.internal-error-code", EXCEPTION, CHOSEN_CODE),
+    Fact("prompts.get.missing-argument-code", GO, EXCEPTION, CHOSEN_CODE),
     *_for(
         *(PYTHON, "prompts.get.missing-argument-code"),
         p.fails_beginning(0, "Missing required arguments: {"),
@@ -323,7 +330,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("reqmeta.wrong-types", RUST, p.refused_array_as_meta, PROXY),
     *_for((GO, RUST, CSHARP), "reqmeta.wrong-types", p.result_for_meta, NO_HANDLER),
     Fact("reqmeta.wrong-types", CSHARP, UNEXPLAINED, NO_HANDLER),
-    Fact("resources.read.internal-error-code", PY1, EXCEPTION, CHOSEN_CODE),
+    *_for((PY1, GO), "resources.read.internal-error-code", EXCEPTION, CHOSEN_CODE),
     Fact(
         *("resources.read.not-found-code", PY1),
         p.fails_naming(0, "Unknown resource: ", "uri"),
@@ -398,12 +405,22 @@ FACTS: tuple[Fact, ...] = (
         OWN_WORDS,
     ),
     Fact(
+        *("tasks.undeclared-ignored", RUST, p.fails(p.INTERNAL, "Task processing not implemented")),
+        "an `enqueue_task` of the author's has other words",
+        since="0.13.0",
+        until=RUST_ANSWERS,
+    ),
+    Fact(
         *("tools.call.inputs-validated", TS1, p.carried_out),
         "a schema that a low-level handler writes has no `execution` beside it",
         framework=ZOD_3,
         of_tool=p.strips_unlisted,
     ),
     Fact("tools.call.malformed-request", GO, p.refused_without_json, PROXY, GO_TEXT),
+    Fact(
+        *("tools.call.malformed-request", GO),
+        *(p.tool_error_beginning('validating "arguments": unmarshaling arguments: '), OWN_WORDS),
+    ),
     Fact("tools.call.malformed-request-code", TS1, p.zod_error, OWN_WORDS),
     Fact("tools.call.malformed-request-code", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("tools.call.malformed-request-code", GO, p.refused_without_json, PROXY, GO_TEXT),

@@ -182,6 +182,7 @@ empty_result_for_number = _result(
     lambda params, result: isinstance(params.get("level"), int | float) and result.keys() <= {"resultType"}
 )
 empty_result = _result(lambda _, result: not result)
+level_taken = _result(lambda params, result: "level" in params and not result)
 no_completions = _result(
     lambda _, result: isinstance(it := result.get("completion"), Mapping) and it.get("values") == []
 )
@@ -304,6 +305,11 @@ def tool_error_naming(before: str, after: str = "") -> Predicate:
 
 
 # Notifications
+
+
+def tool_error_beginning(beginning: str) -> Predicate:
+    """Accept a tool error whose first text begins so."""
+    return lambda evidence: any(answer.tool_error.startswith(beginning) for answer in evidence.answers)
 
 
 def tool_error_ending(ending: str) -> Predicate:

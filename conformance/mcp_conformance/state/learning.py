@@ -107,7 +107,8 @@ class Learner:
         """
         for place, one in enumerate(self.readers):
             first, last = self._shop.look(one), self._shop.look(one)
-            self.noise.learn(one.name, first.structure, last.structure)
+            if first.is_success and last.is_success:
+                self.noise.learn(one.name, first.structure, last.structure)
             limits = limits_for(one.tool, one.arguments)
             if limits and first.is_success and (look := self._shop.look(one, limits)).is_success:
                 given = {**one.arguments, **{path[0]: n for path, n in limits.items()}}

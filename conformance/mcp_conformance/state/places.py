@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_conformance.protocol.jsonrpc import ABSENT
 from mcp_conformance.protocol.text import without_times
 from mcp_conformance.world.records import parsed
 from mcp_conformance.world.success import NUMBER
@@ -26,8 +27,10 @@ LABEL = re.compile(r"\s*([A-Za-z][\w ]{1,24}):\s")
 def structure_of(result: Any) -> Any:
     """Return what a result shows as one value: texts in it that are JSON are read, others are their lines.
 
-    The structured content counts if there is some, else the content.
+    The structured content counts if there is some, else the content.  None if there is no result.
     """
+    if result is ABSENT:
+        return None
     if not isinstance(result, Mapping):
         return result
     if structured := result.get("structuredContent"):

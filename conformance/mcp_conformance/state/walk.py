@@ -162,7 +162,8 @@ class Walk:
             # An index may need a moment until it has a change, and what differs each time is noise.
             self._shop.hand.pause()
             first, look = (self._shop.read(link, item.made) for _ in range(2))
-            self._noise.learn(link.tool, first.structure, look.structure)
+            if first.is_success and look.is_success:
+                self._noise.learn(link.tool, first.structure, look.structure)
             problem = self._problem(link, item, look)
         if problem:
             raise problem
