@@ -19,7 +19,6 @@ from mcp_conformance.expect import (
     require_some,
     skip,
 )
-from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import Kind, kind, show
 from mcp_conformance.protocol.methods import FEATURES
@@ -251,8 +250,7 @@ def test_the_capabilities_match_the_served_features(server, malformed_session):
     expect_declared_methods(server)
     level = require_answer(malformed_session.request("logging/setLevel", {"level": "info"}))
     if level.value is not None and not server.declares("logging"):
-        expected = "logging to be declared, since it is served"
-        raise Finding(expected, str(level), level.lines, defect=Defect.MISLEADS)
+        raise Finding("logging to be declared, since it is served", str(level), level.lines)
 
 
 # Negotiation
