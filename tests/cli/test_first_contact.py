@@ -74,8 +74,11 @@ def test_a_finding_of_a_skipped_rule_does_not_count():
 def test_a_server_that_does_not_start_gets_its_own_verdict_and_a_diagnosis():
     run = run_suite((sys.executable, "-c", "import a_module_of_nobody"), *QUICK)
     assert run.exit == 6
-    assert "verdict: the server did not start" in run.output
-    assert "Python finds no module a_module_of_nobody." in run.output
+    assert run.output.lstrip().startswith(
+        "verdict: the server did not start: Python finds no module a_module_of_nobody\n"
+    )
+    assert run.output.count("\nBLOCKED ") == 1
+    assert "mcp-conformance doctor" not in run.output
 
 
 # The forms of the output --------------------------------------------------------------------------

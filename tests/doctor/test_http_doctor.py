@@ -127,6 +127,6 @@ def test_credentials_are_not_shown(answered, capsys):
 def test_a_run_on_a_server_that_refuses_ends_with_the_cause(answered, capfd):
     assert main(["run", "--fuzz", "none", "--url", answered(lambda _: response(405))]) == 6
     out = " ".join(capfd.readouterr().out.split())
-    assert "verdict: the server did not start" in out
-    assert "no answer: HTTP 405 Status without a body; the endpoint may have another path than /mcp" in out
-    assert "There is no MCP endpoint at this path." in out
+    assert "verdict: the server did not start: There is no MCP endpoint at this path" in out
+    assert "no answer: HTTP 405 Status without a body" in out
+    assert "fix: give the path:" in out

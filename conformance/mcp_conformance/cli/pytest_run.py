@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +13,6 @@ from mcp_conformance.plugin.options import CommandOptionsPlugin
 from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.requirements.checks import suites_directory
 from mcp_conformance.transport.machine import machine_fault
-
-if TYPE_CHECKING:
-    from mcp_conformance.plugin.status_line import StatusLinePlugin
 
 ISOLATED = (
     f"--rootdir={os.curdir}",
@@ -75,40 +71,23 @@ class MachinePlugin:
 
 
 class ShownPlugin:
-    """A pytest plugin that shows the run meanwhile, and first in the report why a server did not start.
-
-    What shows the run loads slowly: it loads when the server starts already.
-    """
-
-    _shown: StatusLinePlugin
-
-    def __init__(self, chosen: Chosen):
-        self._chosen = chosen
+    """A pytest plugin that shows the run meanwhile; what does that loads when the server starts already."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         """Load the plugin that shows the run."""
         from mcp_conformance.plugin.status_line import StatusLinePlugin  # noqa: PLC0415
 
-        self._shown = StatusLinePlugin()
-        config.pluginmanager.register(self._shown)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_terminal_summary(self) -> None:
-        """Start the server once more, as the doctor does, and print the cause and the advice."""
-        if self._shown.ended_at_start:
-            from mcp_conformance.cli.doctor import conclude  # noqa: PLC0415  (only such a server needs it)
-
-            conclude(self._chosen)
+        config.pluginmanager.register(StatusLinePlugin())
 
 
 def run_suites(chosen: Chosen, rest: Sequence[str], *plugins: object, name: str = "run") -> int:
     """Run pytest on a server, with a status line on a terminal; return its exit status.
 
-    ``rest`` are pytest's options.  A diagnosis comes first if the server ended instead of starting.
+    ``rest`` are pytest's options.
     """
     machine = MachinePlugin()
-    own = [machine, ShownPlugin(chosen), CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
+    own = [machine, ShownPlugin(), CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
     checks = chosen.project.checks
     rewritten = ["--assert=rewrite"] if checks else []
     words = [str(suites_directory()), *checks, *ISOLATED, *rewritten, *rest, *NO_REWRITE_WARNING]

@@ -243,4 +243,10 @@ CAUSES: tuple[tuple[Test, str, str], ...] = (
 
 def cause(seen: HttpObservations) -> tuple[str, str]:
     """Return the cause of what was seen, and what to do; nothing to do for a healthy server."""
-    return next((words, advice) for holds, words, advice in CAUSES if holds(seen))
+    words, advice = next((words, advice) for holds, words, advice in CAUSES if holds(seen))
+    there = next(iter(seen.opening.header("location")), "") if seen.opening is not None else ""
+    if not there:
+        return words, advice
+    address = f"that address, --url {shorten(urljoin(seen.url, there), MAX_BODY)}"
+    advice = advice.replace("the header Location", f"the header Location ({shorten(there, MAX_BODY)})")
+    return words, advice.replace("that address", address)

@@ -45,9 +45,10 @@ class AttemptResult:
     ``refused`` is the system's error if the process could not be started.  ``said`` are the lines that the
     server wrote before its stdin was closed, ``left_out`` the number of further lines, ``unended`` the bytes
     without a line end.  ``seconds`` is the age at which the process ended, or at which waiting for an answer
-    stopped.  ``exit_code`` and ``is_closed`` (stdout) are from before stdin was closed; ``is_early`` means
-    that the process ended before the first request; ``stops`` whether it ended once stdin was closed.
-    ``late`` is an answer that came only then.  ``ports`` are those it listened on while no answer came.
+    stopped; 0 if it is not known.  ``exit_code`` and ``is_closed`` (stdout) are from before stdin was closed;
+    ``is_early`` means that the process ended before the first request; ``stops`` whether it ended once stdin
+    was closed.  ``late`` is an answer that came only then.  ``ports`` are those it listened on while no
+    answer came.
     """
 
     variant: StartVariant = StartVariant.PLAIN

@@ -197,6 +197,12 @@ KNOWN_MESSAGES: tuple[KnownMessage, ...] = (
         "build or pull it first",
     ),
     KnownMessage(
+        r"(?i)(?<!device )\b(?:needs?|requires?|expects?|must be|is not|isn't|not running in|without) "
+        r"(?:run in )?(?:an? |the )?(?:interactive )?(?:tty|terminal)\b|Inappropriate ioctl for device",
+        "The server needs a terminal, and clients give a server pipes: {line}",
+        "leave out the prompt, or the option, that needs a terminal: stdin and stdout carry messages",
+    ),
+    KnownMessage(
         r"EADDRINUSE|[Aa]ddress already in use",
         "The server opens a port that is in use: {line}",
         "stop the other program that listens there",

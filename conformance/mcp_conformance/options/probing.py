@@ -31,6 +31,10 @@ def probed(options: RunOptions, settings: Settings, begun: Sequence[Session] = (
         from mcp_conformance.doctor.causes import why_not_started  # noqa: PLC0415  (only such a server needs it)
 
         raise BadOption(settings.redaction.text(why_not_started(settings, str(error)))) from error
+    if not subject.live:
+        from mcp_conformance.doctor.of_probe import explained  # noqa: PLC0415
+
+        subject = explained(subject)
     if wrong := _user_error(options, subject):
         subject.close()
         raise BadOption(settings.redaction(wrong))

@@ -134,7 +134,6 @@ class StatusLinePlugin:
         self._line: StatusLine | None = None
         self._findings: FindingLines | None = None
         self._has_errors = False
-        self.ended_at_start = False
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note an error outside the checks."""
@@ -223,10 +222,7 @@ class StatusLinePlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Leave out pytest's own section of failures, which our summary has; note how the server started."""
-        subject = run_state(session.config).probed
-        if subject is not None and session.config.stash[RUN_OPTIONS].output_format == "full":
-            self.ended_at_start = subject.ended_at_start
+        """Leave out pytest's own section of failures, which our summary has."""
         if session.config.option.tbstyle == "short" and not self._has_errors:
             session.config.option.tbstyle = "no"
 

@@ -20,8 +20,6 @@ from mcp_conformance.verdicts import NORMATIVE, Cause
 
 SDK_FINDING = "every server on this SDK breaks the rule"
 """The reason of a finding that is expected because of the SDK."""
-NOT_STARTED = "did not start: no session opened, so nothing is known about it"
-"""What the verdict says of a server whose process ended, or was silent."""
 KINDS = frozenset(Defect)
 MAX_DEFECT, MAX_EXPECTED = 200, 100
 """How many characters say what was seen of a defect, and what was expected if that is said."""
@@ -340,7 +338,7 @@ class Report:
     def headline(self) -> str:
         """The run in a few words."""
         words = {
-            "not-started": f"the server {self._not_examined or NOT_STARTED}",
+            "not-started": f"the server {self._not_examined or f'did not start: {self._why_not_started}'}",
             "failed": "; the rest ".join(filter(None, (self._failure, self._not_examined))),
             "internal-error": "not tested in full: an internal error in this tool, please report it",
             "unfinished": "",
@@ -351,6 +349,12 @@ class Report:
         has_share = self.status in ("failed", "passed") and not self.is_partial
         share = self.share_exercised if has_share else ""
         return "; ".join(filter(None, (words, share, self._shortfall)))
+
+    @property
+    def _why_not_started(self) -> str:
+        """The cause, as far as it is known: the reason begins with it."""
+        reason = next((one.reason for one in self.judged), "no session opened")
+        return shorten(reason.partition("; ")[0], MAX_DEFECT)
 
     @property
     def _unlisted(self) -> str:

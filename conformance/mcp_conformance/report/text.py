@@ -167,9 +167,8 @@ def _circumstances(subject: Subject) -> Iterator[str]:
             f"one at a time: a process that is started beside another one ends ({shorten(reason, 300)}), so "
             "each was started after the end of the one before"
         )
-    for surface in subject.unopened:
-        reason = surface.failures[0].reason.partition(" (mcp-conformance doctor")[0]
-        yield f"not tested: {surface.revision}, as {shorten(reason, 300)}"
+    for surface in subject.unopened if subject.live else ():
+        yield f"not tested: {surface.revision}, as {shorten(surface.failures[0].reason, 300)}"
 
 
 def interference_lines(numbers: Mapping[tuple[str, str], int]) -> Iterator[str]:

@@ -41,12 +41,15 @@ from mcp_conformance.transport.http.http_sse import names_endpoint
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance.transport.interface import NotServing, Transport
+from mcp_conformance.transport.process_tree import ports
 from mcp_conformance.verdicts import empty_response, wrong_answer
 
 NOT_MODERN = "no modern revision"
 NO_LISTING = Listing("tools/list", "tools", ())
 MIN_DISCOVER_SECONDS = 3.0
 """The least time for ``server/discover`` on a server that has answered ``initialize``."""
+LAST_DISCOVER_SECONDS = 0.5
+"""What is left of it when a whole start's time has passed.  Not measured: a started server needs less."""
 MAX_LIST_TRIES = 3
 SAY_NOTHING = {"_meta", "resultType", "ttlMs", "cacheScope"}
 """The members that any result may have: one with no others is empty."""
@@ -163,7 +166,7 @@ def _served_features(session: Session) -> tuple[str, ...]:
 def _opening_failure(settings: Settings, session: Session, opening: Reply) -> ProbeFailure | None:
     """Return why no session opened; None if one did."""
     method = opening.method
-    requirement, reason = "", ""
+    requirement, reason, where = "", "", ""
     if opening.fault is not None and session.inbox.wrong_answers:
         return ProbeFailure.of(START, wrong_answer(*session.inbox.wrong_answers[0]))
     if settings.http is not None and isinstance(opening.fault, Unanswered) and opening.fault.status == 401:
@@ -177,8 +180,10 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     elif opening.fault is not None:
         is_noisy = settings.http is None and not all(map(_has_message, session.received.kept_lines))
         noise = "; what it wrote to stdout is not JSON-RPC" if is_noisy else ""
-        where = f"{_advice(settings, opening.fault)}{_confinement(settings, session)}"
-        reason = f"the server never answered {method}: {opening.fault}{noise}{where}"
+        where = _advice(settings, opening.fault)
+        reason = (
+            f"the server never answered {method}: {opening.fault}{noise}{_confinement(settings, session)}"
+        )
     elif opening.value is None:
         reason = f"the server refused {method}: {opening}"
     elif not session.is_modern:
@@ -186,16 +191,17 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     if not reason:
         return None
     rule = requirement or _opening_rule(session.revision)
-    confined = f" --sandbox {settings.sandbox.kind}" if settings.sandbox is not None else ""
-    doctor = f"doctor{confined} -- COMMAND" if settings.http is None else "doctor"
-    text = f"{reason} (mcp-conformance {doctor} finds out more)"
+    options = f" --sandbox {settings.sandbox.kind}" if settings.sandbox is not None else ""
+    doctor = f"doctor{options} -- COMMAND" if settings.http is None else "doctor"
     is_end = isinstance(opening.fault, Closed | Unanswered)
     is_mute = isinstance(opening.fault, Silence | Flood) and not requirement and not _has_spoken(session)
     return ProbeFailure(
-        *(START, rule, text, opening.lines, session.process.stderr),
+        *(START, rule, reason, opening.lines, session.process.stderr),
         is_end=is_end,
         is_mute=is_mute,
         fix=remedies.NO_START if is_end and settings.http is None else "",
+        ports=ports() if is_mute and settings.http is None else (),
+        hint=f"{where} (mcp-conformance {doctor} finds out more)",
     )
 
 
@@ -421,11 +427,12 @@ def probe_all(settings: Settings, wanted: Sequence[str], begun: Sequence[Session
     except NotServing as error:
         return Subject(settings, (_not_serving(order[0], error),), probed=order)
     try:
-        for place, revision in enumerate(order):
+        for place, _ in enumerate(order):
             for ahead in order[place + len(sessions) : place + MAX_SESSIONS]:
                 sessions.append(_session(settings, settings.start(), ahead))
-            timeout = _discover_timeout(settings, found) if revisions.is_modern(revision) else None
-            found.append(_probed(subject, sessions.pop(0), exactly=not latest, timeout=timeout))
+            session = sessions.pop(0)
+            timeout = _discover_timeout(settings, found, session) if session.is_modern else None
+            found.append(_probed(subject, session, exactly=not latest, timeout=timeout))
     except BaseException:
         subject.close()
         raise
@@ -501,9 +508,9 @@ def _unspoilt(subject: Subject, found: list[Surface]) -> list[Surface]:
 
 def _not_serving(revision: str, error: NotServing) -> Surface:
     """Return the surface of a server over HTTP that takes no connection."""
-    reason = f"{error} (mcp-conformance doctor finds out more)"
     failure = ProbeFailure(
-        *(START, _opening_rule(revision), reason),
+        *(START, _opening_rule(revision), str(error)),
+        hint=" (mcp-conformance doctor finds out more)",
         stderr=error.stderr,
         is_end=True,
         fix=remedies.NOT_SERVING if not error.stderr else remedies.NO_START,
@@ -550,14 +557,16 @@ def _start_seconds(first: Surface) -> float | None:
     return first.opening[-1].at if first.opening_reply is not None else None
 
 
-def _discover_timeout(settings: Settings, found: Sequence[Surface]) -> float:
-    """Return how long ``server/discover`` may take, in seconds, by how long ``initialize`` took."""
+def _discover_timeout(settings: Settings, found: Sequence[Surface], session: Session) -> float:
+    """Return how long ``server/discover`` may take, in seconds, by how long ``initialize`` took.
+
+    Where that got no answer in its time, ``server/discover`` has had as much already if it was sent then.
+    """
     taken = [one.opening[-1].at for one in found if one.opening_reply is not None]
-    return (
-        min(settings.start_timeout, max(MIN_DISCOVER_SECONDS, 4 * max(taken)))
-        if taken
-        else settings.start_timeout
-    )
+    waited = session.process.age - session.begun.at if session.begun is not None and found else 0.0
+    least = MIN_DISCOVER_SECONDS if taken else LAST_DISCOVER_SECONDS
+    most = max(least, 4 * max(taken)) if taken else max(least, settings.start_timeout - waited)
+    return min(settings.start_timeout, most)
 
 
 def _reconciled(surface: Surface, found: Sequence[Surface]) -> Surface:

@@ -50,8 +50,10 @@ class ProbeFailure:
     says that the server flooded stdout, ``is_unread`` that a line was too long to read, ``is_end`` that the
     process ended or HTTP gave no answer, ``is_mute`` that it wrote no message, or flooded stdout before its
     first answer, ``is_unreached`` that it reaches no host, ``is_too_costly`` that a limit of this tool is
-    reached, so that nothing can be judged.  The failure is a finding if it has an ``expected``, else it
-    blocks the rule; ``is_fatal`` and ``defect`` are those of the finding.
+    reached, so that nothing can be judged.  ``ports`` are those that a mute server listens on.  What the user
+    may try is the ``hint``, which ends the reason as long as nothing better is known.  The failure is a
+    finding if it has an ``expected``, else it blocks the rule; ``is_fatal`` and ``defect`` are those of the
+    finding.
     """
 
     name: str
@@ -69,6 +71,8 @@ class ProbeFailure:
     fix: str = ""
     is_fatal: bool = False
     defect: Defect | None = None
+    ports: tuple[int, ...] = ()
+    hint: str = ""
 
     @classmethod
     def of(cls, name: str, finding: Finding) -> ProbeFailure:
@@ -89,7 +93,7 @@ class ProbeFailure:
                 self.expected, self.reason, self.lines, fatal=self.is_fatal, fix=self.fix, defect=defect
             )
         cause = Cause.NO_SESSION if self.name in SESSIONLESS else None
-        return Blocked(self.reason, self.lines, self.stderr, cause=cause, fix=self.fix)
+        return Blocked(f"{self.reason}{self.hint}", self.lines, self.stderr, cause=cause, fix=self.fix)
 
 
 @dataclass(frozen=True)
@@ -367,11 +371,6 @@ class Subject:
         is_given = self.settings.http is not None and self.settings.http.has_credential
         closed = [one.closed for one in self.surfaces if one.closed is not None and one.closed.name == LOCKED]
         return closed[0].reason if is_given and len(closed) == len(self.surfaces) > 0 else ""
-
-    @property
-    def ended_at_start(self) -> bool:
-        """Whether the process ended instead of opening a session."""
-        return self.never_opened and any(one.is_end for each in self.surfaces for one in each.failures)
 
     def error_in_samples(self) -> str:
         """Return what is wrong with the arguments that the user vouches for; empty if nothing is."""

@@ -165,7 +165,7 @@ def _how_it_ended(attempt: AttemptResult) -> str:
     if code is None:
         return "closed its stdout and went on"
     how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
-    return f"{how} after {attempt.seconds:.1f} s"
+    return f"{how} after {attempt.seconds:.1f} s" if attempt.seconds else how
 
 
 def _where_to_look(attempt: AttemptResult) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from mcp_conformance.outcome import Listed, Outcome, listed_by, worst
 from mcp_conformance.protocol.text import first_names, named, shorten
 from mcp_conformance.report.exercise import FETCHED, NOT_PERMITTED, NOT_REACHED, ExercisedTool
-from mcp_conformance.report.model import SDK_FINDING, Report, Result, by_reason, grouped, plural
+from mcp_conformance.report.model import SDK_FINDING, TESTED, Report, Result, by_reason, grouped, plural
 from mcp_conformance.report.text import (
     WIDTH,
     defect_lines,
@@ -68,7 +68,8 @@ def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> It
     yield from _defects(report, width, verbose=verbose)
     for line in vain_lines(report):
         yield from map(plain, wrapped(f"- {line}", width, "  ", "    "))
-    yield from _plain(server_lines(report.revisions), width)
+    if not report.never_opened:
+        yield from _plain(server_lines(report.revisions), width)
     listed = listed_by(Listed.VERBOSE if verbose else Listed.ALWAYS)
     blocks: list[list[Row]] = []
     for group in grouped(report.judged, *listed):
@@ -319,7 +320,7 @@ def _counts(report: Report) -> str:
 def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
     """Yield how many checks do not apply and, if wanted, why."""
     counts = report.not_applicable
-    if counts and not report.never_opened:
+    if counts and any(one.state == TESTED for one in report.revisions):
         listed = "; ".join(f"{reason}: {number}" for reason, number in counts.items())
         is_short = not report.results and len(counts) <= FEW_REASONS
         why = listed if verbose or is_short else "-v lists why"
