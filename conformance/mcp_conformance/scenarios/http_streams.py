@@ -142,7 +142,9 @@ def call_for_progress(server: Server, session: Session, most: int) -> list[str]:
     """
     quick = [call for call in server.quick_calls() if not call.asked]
     quick.sort(key=lambda call: (bool(call.progress), call.reply.seconds), reverse=True)
-    tokens = []
+    tokens, lines = [], lines_of(session)
+    # Their exchanges are kept, however many this session has had before.
+    lines.max_posted = max(lines.max_posted, len(lines.posted) + most)
     for call in quick[:most]:
         token = f"http-progress-{len(session.lines)}"
         params = {**call.params, "_meta": {"progressToken": token}}

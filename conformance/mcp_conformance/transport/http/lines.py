@@ -94,6 +94,7 @@ class HttpLines:
         self.started = self.clock.monotonic()
         self.mirror = Mirror(server.parameters)
         self.posted: list[tuple[Any, Exchange]] = []
+        self.max_posted = MAX_KEPT
         self.streamed: list[Exchange] = []
         self._owns_server, self._start = owns_server, server.starts
         self._client = Client(server.endpoint, self.clock, max_body=max_line, throttle=server.throttle)
@@ -248,7 +249,7 @@ class HttpLines:
             with self._lock:
                 self._open[listener.key] = listener
         self._last = listener.exchange = self.post(line, self.mirror.headers(message), listener)
-        if len(self.posted) < MAX_KEPT:
+        if len(self.posted) < self.max_posted:
             self.posted.append((message, self._last))
         return listener
 
