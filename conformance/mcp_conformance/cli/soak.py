@@ -31,6 +31,7 @@ from mcp_conformance.report.files import format_of, write_file
 from mcp_conformance.report.model import Result
 from mcp_conformance.report.text import not_called_line, server_lines
 from mcp_conformance.requirements import catalogue
+from mcp_conformance.scenarios.walks import SOAK, broken_in
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.interface import SYSTEM_CLOCK
@@ -48,6 +49,8 @@ EXIT_STATUS = {
     "passed": PASSED,
 }
 """The exit status for each status of the report."""
+WALKS_SHARE, MIN_WALKS_SECONDS = 0.2, 10.0
+"""The share of the time for walks, and for how long it is worth it.  Not measured: to learn takes 4 s."""
 TERMINAL_SECONDS, FILE_SECONDS = 0.2, 60.0
 """The time between two lines of progress, on a terminal and elsewhere."""
 PROGRESS_WIDTH = 78
@@ -100,7 +103,7 @@ class SoakRun:
         subject.close()
         soak, progress = Soak(server), SoakProgress()
         try:
-            stopped = self._watch(subject, soak, progress)
+            stopped = self._watch(subject, soak, progress) or self._walk(subject, server)
         finally:
             server.close()
         redact = subject.settings.redaction
@@ -123,7 +126,7 @@ class SoakRun:
         """Print what the soak finds; return whether the user stopped it."""
         stopped = False
         try:
-            for found in soak.run(progress.start + self._seconds):
+            for found in soak.run(progress.start + self._seconds - self._walks_seconds):
                 if found is not None:
                     progress.clear()
                     self._report(subject, found)
@@ -135,8 +138,27 @@ class SoakRun:
             _print([f"{'stopped' if stopped else 'done'} after {progress.text(soak)}, seed {soak.seed}"])
         return stopped
 
-    def _report(self, subject: Subject, found: SoakFinding) -> None:
-        """Print a finding in full, and keep it."""
+    @property
+    def _walks_seconds(self) -> float:
+        """The seconds at the end for walks; 0 if there are too few."""
+        seconds = self._seconds * WALKS_SHARE
+        return seconds if seconds >= MIN_WALKS_SECONDS else 0.0
+
+    def _walk(self, subject: Subject, server: Server) -> bool:
+        """Print what breaks on walks over what tools make, once the load is over; return if stopped."""
+        if not self._walks_seconds or not server.state.may_write():
+            return False
+        try:
+            for found in broken_in(server, replace(SOAK, seconds=self._walks_seconds)):
+                self._report(subject, SoakFinding(0, found.tool, found), "in a sequence of calls")
+        except KeyboardInterrupt:
+            return True
+        calls = sum(number for number, _ in server.state.spent.values())
+        _print([f"walked over what tools make: {calls:,} calls"])
+        return False
+
+    def _report(self, subject: Subject, found: SoakFinding, where: str = "") -> None:
+        """Print a finding in full, and keep it; ``where`` is not the number of a call."""
         verdict, revision = found.verdict, subject.surfaces[-1].revision
         row = catalogue.requirement(verdict.requirement or "lifecycle.initialize.responds")
         facts = CheckFacts(
@@ -151,7 +173,7 @@ class SoakRun:
             evidence=Evidence.of(verdict),
         )
         self._results.append(build_result(facts, subject.settings))
-        _print(["", f"call {found.number:,}: {self._results[-1].text}", ""])
+        _print(["", f"{where or f'call {found.number:,}'}: {self._results[-1].text}", ""])
 
 
 def _passed(soak: Soak, results: list[Result]) -> Iterator[Result]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,27 +16,34 @@ from mcp_conformance.state.violation import Violation
 from mcp_conformance.state.walk import Step, Walk
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
+from mcp_conformance.target.state import Limits
+from mcp_conformance.verdicts import Finding, Skipped
 
+MAX_SHRUNK = 4
+"""Not measured: how often a thing gets its calls again, to shrink what breaks."""
 SEEN_AGAIN = 2
 """How often in a row a fresh process shows what broke."""
 
 
 @dataclass(frozen=True)
 class WalkBudget:
-    """What walks cost: the ``calls`` for all things, and how many walks of how many steps for each at most.
+    """What walks cost: calls and seconds for all things, and how many walks of how many steps for each.
 
     What breaks is shrunk with as many calls again as the thing had.
     """
 
     calls: int
+    seconds: float
     walks: int
     steps: int
 
 
 # A server that answers in 5 ms takes 3 s for 600 calls; all sequences together may take 2,000
 # (benchmarks/state.py).
-QUICK = WalkBudget(calls=600, walks=100, steps=12)
-THOROUGH = WalkBudget(calls=6000, walks=500, steps=20)
+QUICK = WalkBudget(calls=600, seconds=8.0, walks=100, steps=12)
+THOROUGH = WalkBudget(calls=6000, seconds=120.0, walks=500, steps=20)
+# The seconds end the walks of a soak: a quick server answers 10,000 calls in one.
+SOAK = WalkBudget(calls=10**9, seconds=60.0, walks=10**6, steps=30)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +57,29 @@ class WalksRecord:
 @scenario
 def walks_of(server: Server) -> WalksRecord:
     """Walk over each thing that tools make; skip the check as `state_of` does."""
+    return _walked(server, QUICK if server.settings.is_gentle else THOROUGH)
+
+
+def broken_in(server: Server, budget: WalkBudget) -> Iterator[Finding]:
+    """Yield what scenes and longer walks show, as findings; nothing where neither can be judged."""
+    with suppress(Skipped):
+        record = state_of(server)
+        broken = [(rule, one) for rule, some in record.violations.items() for one in some]
+        for rule, one in (*broken, *_walked(server, budget).broken.items()):
+            yield finding_of(one, rule)
+
+
+def _walked(server: Server, budget: WalkBudget) -> WalksRecord:
     record = state_of(server)
     things = [one for one in record.learned.things if one.lasts]
-    budget = QUICK if server.settings.is_gentle else THOROUGH
     # What more tools delete and change has more ways to break.
     ways = sum(1 + len(one.effects) for one in things)
     broken: dict[str, Violation] = {}
-    shop = server.state.workshop(server.state.session(), "walks")
     for thing in things:
-        calls = budget.calls * (1 + len(thing.effects)) // ways
+        share = (1 + len(thing.effects)) / ways
+        calls = int(budget.calls * share)
+        limits = Limits(MAX_SHRUNK * calls, budget.seconds * share)
+        shop = server.state.workshop(server.state.session(), "walks", limits)
         walks = Walks(partial(Walk, shop, thing, record.learned.noise), shop.hand, calls)
         walks.take(server.settings.seed, budget.walks, budget.steps)
         for rule, steps in walks.shortest.items():

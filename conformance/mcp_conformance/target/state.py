@@ -44,7 +44,7 @@ class State:
     """The sequences of calls in one revision, in sessions of their own.
 
     ``records`` are those of the scenario; ``uses`` says what tools do with what others make, once learned;
-    ``limits`` are those of each workshop.
+    ``limits`` are the usual ones of a workshop.
     """
 
     def __init__(self, sessions: Sessions, world: World):
@@ -94,9 +94,9 @@ class State:
             self._sessions.prepare(session)
             yield session
 
-    def workshop(self, session: Session, phase: str) -> Workshop:
-        """Return a workshop in a session, which begins with a phase."""
-        clock, limits = session.clock, self.limits
+    def workshop(self, session: Session, phase: str, limits: Limits | None = None) -> Workshop:
+        """Return a workshop in a session, which begins with a phase; its own limits come before the usual."""
+        clock, limits = session.clock, limits or self.limits
         until = clock.monotonic() + limits.seconds
         hand = Hand(
             lambda tool, arguments: _called(session, tool, arguments),
