@@ -106,6 +106,16 @@ def test_a_default_that_is_given_changes_nothing(server):
     expect_none_of(server, "state.default-given")
 
 
+@pytest.mark.requirement("state.page-size")
+def test_a_list_has_the_same_items_in_pages_of_another_size(server):
+    expect_none_of(server, "state.page-size")
+
+
+@pytest.mark.requirement("state.unicode-form")
+def test_a_name_is_the_same_in_both_forms_of_unicode(server):
+    expect_none_of(server, "state.unicode-form")
+
+
 @pytest.mark.requirement("state.restart")
 def test_a_restart_loses_nothing_of_what_lasts(server):
     expect_lasting(server)

@@ -52,6 +52,8 @@ def test_what_counts_is_seen(name):
     assert str(count) == said
     counted = {one.tool: one for thing in learned.things for one in thing.doing(Doing.COUNTS)}
     assert counted.keys() == {"create_note", "increment_counter"}
+    said = "`increment_counter` counts what it makes, as `read_counter` shows (`value` +1): seen in 3 of 3"
+    assert str(counted["increment_counter"]) == said
     assert (counted["increment_counter"].by, counted["increment_counter"].drift) == ("`value` +1", 0)
     kinds = kinds_of(learned.things, learned.counts)
     assert kinds["list_folders"] == {Kind.READS, Kind.COUNTS}
@@ -73,7 +75,7 @@ def test_a_link_says_what_it_was_inferred_from():
     assert str(read) == said
     assert [one.tool for one in thing.doing(Doing.DELETES)] == ["delete_note"]
     [deletes] = thing.doing(Doing.DELETES)
-    assert str(deletes).endswith("`list_notes`, `get_note` shows: seen in 3 of 3")
+    assert str(deletes).endswith("`list_notes`, `get_note` show: seen in 3 of 3")
 
 
 def test_a_reader_that_answers_with_an_error_shows_nothing():

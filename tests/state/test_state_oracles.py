@@ -39,6 +39,8 @@ FOUND = {
     "members_are_taken_by_their_order": "state.member-order",
     "a_float_limit_shows_one_note_less": "state.number-form",
     "the_default_written_out_is_one_less": "state.default-given",
+    "a_small_page_skips_a_note": "state.page-size",
+    "names_are_compared_by_their_bytes": "state.unicode-form",
 }
 NOTES = ("create_note", "get_note", "list_notes", "update_note", "delete_note")
 

@@ -28,9 +28,14 @@ MAX_CONFIRMED = 6
 """How many violations are looked for again, each in a fresh process, in a run that is not thorough."""
 MAX_SHARED = 3
 """Not measured: how many kinds of things are looked for in another session."""
+MAX_SHOWN = 5
+"""How many calls a finding shows, as reports show ten lines: what was made, and the last ones."""
+LEARNING_SHARE = 0.55
+"""The part of the limits for learning: a server with 62 tools took all, so that no scene was played."""
 SAME_CAUSE = {"state.failed-change": "state.failed-create"}
 """Rules that a tool breaks for the reason for which it breaks another: it is reported under that one."""
 NO_WRITER = "no tool that may change something may be called (--call all releases them)"
+LIMITED = "tools that may change something have a limit of calls (openWorldHint: true, --calls-per-tool)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +56,18 @@ def state_of(server: Server) -> StateRecord:
     if not server.is_newest:
         skip("sequences of calls are judged in the newest revision")
     if not server.state.may_write():
-        skip(NO_WRITER)
+        may_call = server.settings.may_call
+        skip(LIMITED if any(may_call(one) and not one.read_only for one in server.tools) else NO_WRITER)
     server.quick_calls()
     workables = server.state.workables()
     if all(one.tool.read_only for one in workables):
         skip("no tool that may change something works")
-    shop = server.state.workshop(server.state.session(), "noise")
-    learned = Learner(shop, workables).learn()
+    session, limits = server.state.session(), server.state.limits
+    learned = Learner(server.state.workshop(session, "noise", limits.part(LEARNING_SHARE)), workables).learn()
     server.state.uses = tuple(uses_of(learned, workables))
-    judging = Judging(Stage(shop, learned.noise))
+    judging = Judging(
+        Stage(server.state.workshop(session, "scenes", limits.part(1 - LEARNING_SHARE)), learned.noise)
+    )
     judging.judge_all(plays(learned))
     violations = _confirmed(server, judging.found, learned)
     return StateRecord(learned, judging.judged, violations)
@@ -191,7 +199,8 @@ def _unjudged(record: StateRecord) -> str:
 
 def finding_of(one: Violation, rule: str = "") -> Finding:
     """Return what a check reports of a violation; ``rule`` is the broken one if the check cites several."""
-    lines = [line for call in one.calls for line in call.reply.lines]
+    calls = one.calls if len(one.calls) <= MAX_SHOWN else (one.calls[0], *one.calls[1 - MAX_SHOWN :])
+    lines = [line for call in calls for line in call.reply.lines]
     inferred = "; ".join(one.inferred)
     got = f"{one.got} ({inferred})"
     return Finding(one.expected, got, lines, rule, tool=one.tool, transcripts=one.transcripts)

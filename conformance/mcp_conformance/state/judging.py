@@ -23,12 +23,14 @@ from mcp_conformance.state.oracles import (
     list_once,
     neighbours,
     orphans,
+    page_size,
     pages,
     read_after_change,
     read_after_create,
     reading_changes_nothing,
     same_call,
     same_read,
+    unicode_form,
     use_after_free,
 )
 from mcp_conformance.state.paging import pager_of
@@ -39,9 +41,11 @@ from mcp_conformance.state.scene import (
     Deletion,
     Nesting,
     Orphaning,
+    PageSizes,
     Paging,
     Refusal,
     RefusedChange,
+    Respelling,
     Rewriting,
     Stage,
     Together,
@@ -93,6 +97,8 @@ ORACLES = (
     Oracle("state.member-order", (Rewriting,), same_call),
     Oracle("state.number-form", (Rewriting,), same_call),
     Oracle("state.default-given", (Rewriting,), same_call),
+    Oracle("state.page-size", (PageSizes,), page_size),
+    Oracle("state.unicode-form", (Respelling,), unicode_form),
 )
 
 
@@ -130,10 +136,12 @@ def plays(learned: Learned) -> Iterator[Play]:
     for one in lasting:
         lists = [each for each in one.lists if pager_of(each.reader.tool) is not None]
         yield from (_paging(one, link, next(iter(_deleting(one)), None)) for link in lists[:1])
+        yield from (_resizing(one, link) for link in lists[:1])
     for one in lasting:
         yield from (_together(one, effect) for effect in _changing(one)[:1] if len(effect.paths) > 1)
         yield from (_counting(one, effect) for effect in one.doing(Doing.COUNTS)[:MAX_CHANGES])
     yield from (_rewriting(one, learned.readers) for one in lasting)
+    yield from map(_respelling, lasting)
 
 
 def _deleting(thing: Thing) -> list[Effect]:
@@ -175,6 +183,14 @@ def _orphaning(parent: Thing, effect: Effect, child: Thing) -> Play:
 
 def _paging(thing: Thing, link: Link, effect: Effect | None) -> Play:
     return Play("pages", lambda stage: stage.turn_pages(thing, link, effect))
+
+
+def _resizing(thing: Thing, link: Link) -> Play:
+    return Play("pages", lambda stage: iter([stage.resize_pages(thing, link)]))
+
+
+def _respelling(thing: Thing) -> Play:
+    return Play("other spellings", lambda stage: stage.respell(thing))
 
 
 def _together(thing: Thing, effect: Effect) -> Play:

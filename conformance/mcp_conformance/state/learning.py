@@ -92,7 +92,7 @@ class Learner:
             with self._hand.phase("links"):
                 made = self._find_links()
             with self._hand.phase("counts"):
-                self._counts += self._counting.of_makers((one.maker for one in made), self._moving)
+                self._counts += self._counting.of_makers([one.maker for one in made], self._moving)
             with self._hand.phase("effects"):
                 self._find_effects()
         except (Spent, Lost):

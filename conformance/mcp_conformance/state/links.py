@@ -202,9 +202,11 @@ class Effect:
 
     def __str__(self) -> str:
         readers = ", ".join(f"`{named(one.tool, 40)}`" for one in self.links)
-        what = f"`{named(self.tool, 40)}` {self.doing} what `{named(self.maker, 40)}` makes"
+        made = "it makes" if self.tool == self.maker else f"`{named(self.maker, 40)}` makes"
+        shown = f"as {readers} {'shows' if len(self.links) == 1 else 'show'}"
         how = f" ({self.by})" if self.by else ""
-        return f"{what}, as {readers} shows{how}: seen in {self.seen} of {self.trials}"
+        what = f"`{named(self.tool, 40)}` {self.doing} what {made}, {shown}{how}"
+        return f"{what}: seen in {self.seen} of {self.trials}"
 
 
 @dataclass(frozen=True, eq=False)

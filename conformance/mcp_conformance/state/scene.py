@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_conformance.client.tool_call import Call
-from mcp_conformance.state.links import Doing, Effect, Handle, Link, Made, Thing, Workable
+from mcp_conformance.state.links import Doing, Effect, Handle, Link, Made, Source, Thing, Workable
 from mcp_conformance.state.noise import Noise
 from mcp_conformance.state.numbers import moves
 from mcp_conformance.state.paging import Pager, next_cursor, pager_of
 from mcp_conformance.state.places import Difference, lengths
+from mcp_conformance.state.tokens import ACCENTED
 from mcp_conformance.state.workshop import Look, Workshop
 from mcp_conformance.world.success import NUMBER
 from mcp_conformance.world.worked import Path
@@ -241,6 +243,35 @@ class Counted:
 
 
 @dataclass(frozen=True, eq=False)
+class PageSizes:
+    """A list was read in ``large`` pages, in ``small`` ones of a ``size``, and in large ones ``again``."""
+
+    link: Link
+    made: Sequence[Made]
+    size: int
+    large: Sequence[Look]
+    small: Sequence[Look]
+    again: Sequence[Look]
+
+
+@dataclass(frozen=True, eq=False)
+class Respelling:
+    """A thing got a name with a letter that Unicode writes in two ways, and was read by both.
+
+    ``first`` and ``again`` are looks by the name as it was given, at ``member``; it has the word ``core``.
+    """
+
+    link: Link
+    made: Made
+    member: str
+    core: str
+    first: Look
+    second: Look
+    again: Look
+    noise: Noise
+
+
+@dataclass(frozen=True, eq=False)
 class Restart:
     """Things were made, one was changed and one deleted, and looked at before and after a restart.
 
@@ -447,6 +478,33 @@ class Stage:
             if done is not None:
                 after = list(self._pages(link, pager, first))
                 yield Paging(thing, link, before, pages, after, done.call, target)
+
+    def resize_pages(self, thing: Thing, link: Link) -> PageSizes:
+        """Read a list in pages of two sizes."""
+        pager = pager_of(link.reader.tool)
+        self._require(pager is not None and pager.size is not None)
+        assert pager is not None
+        assert pager.size is not None
+        made = self._made(thing, FEW)
+        large = list(self._pages(link, pager, {}))
+        first = pager.first(max(max(lengths(one.structure).values(), default=0) for one in large) // FEW + 1)
+        small = list(self._pages(link, pager, first))
+        return PageSizes(link, made, first[pager.size], large, small, list(self._pages(link, pager, {})))
+
+    def respell(self, thing: Thing) -> Iterator[Respelling]:
+        """Give things names with an accent, and read each by the same name in the other form of Unicode."""
+        for link in thing.reads[: MAX_LINKS // 2]:
+            if link.handle is None or link.handle.source is not Source.SENT:
+                continue
+            name = self.shop.accented(thing.maker.workable, link.handle.path)
+            made = self.shop.make(thing.maker, {link.handle.path: name}) if name else None
+            if name is None or made is None:
+                continue
+            first = self.shop.look(link.reader, {link.member: name})
+            second = self.shop.look(link.reader, {link.member: unicodedata.normalize("NFD", name)})
+            again = self.shop.look(link.reader, {link.member: name})
+            core = name.partition(ACCENTED)[0]
+            yield Respelling(link, made, str(link.member[-1]), core, first, second, again, self.noise)
 
     def _pages(self, link: Link, pager: Pager, first: Mapping[Path, Any]) -> Iterator[Look]:
         """Yield the pages of a list, each when it is asked for."""

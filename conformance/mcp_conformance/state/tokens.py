@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,6 +20,8 @@ LETTERS = "bcdfghjkmnpqrstvwxz"
 DIGITS = "23456789"
 CORE = 8
 """The length of what tells a token from others.  Not measured: 19 to the power of 5, and 512."""
+ACCENTED = "\u00e9"
+"""A letter that Unicode writes in two ways: as one character, and as "e" and an accent."""
 MIN_SHORTENED = 6
 """How much of the beginning of a token must be there for a shortened one."""
 
@@ -83,6 +86,12 @@ class Tokens:
         yield Token(core, text)
         yield Token(core, core)
         yield Token(core, f"{core} {text}")
+
+
+def accented(text: str) -> str | None:
+    """Return the text of a token with an accented letter after its core; None if it has no core."""
+    found = re.search(f"[{LETTERS}]{{{CORE - 3}}}[{DIGITS}]{{3}}", text)
+    return None if found is None else f"{text[: found.end()]}{ACCENTED}{text[found.end() :]}"
 
 
 def form_of(token: Token, structure: Any, text: str | None = None) -> Form | None:

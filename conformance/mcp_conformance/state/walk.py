@@ -186,10 +186,14 @@ class Walk:
         if link in item.seen and (item.doings or before is not None):
             return _otherwise(link, item, before, look, "it is not shown any more")
         is_changed = made is not item.made
+        inferred: tuple[Link | Effect, ...] = (
+            link,
+            *(one for one in self.effects if is_changed and one.tool == made.maker.name),
+        )
         rule = "state.read-after-change" if is_changed else "state.read-after-create"
         got = f"{quoted(link.tool)} does not show what {quoted(made.maker.name)} was given"
         expected = "the changed thing" if is_changed else "what was made"
-        return _broken(rule, (link, expected, got), (link,), (item.made, *item.done, look))
+        return _broken(rule, (link, expected, got), inferred, (item.made, *item.done, look))
 
     def _problem_of_change(self, link: Link, item: Item, look: Look) -> Broken | None:
         """Return that a thing looks otherwise, though nothing was done to it."""

@@ -14,7 +14,7 @@ from mcp_conformance.state.hand import Hand
 from mcp_conformance.state.kinds import may_read
 from mcp_conformance.state.links import Effect, Handle, Link, Made, Maker, Workable
 from mcp_conformance.state.places import structure_of, text_of
-from mcp_conformance.state.tokens import Form, Token, Tokens, form_of
+from mcp_conformance.state.tokens import Form, Token, Tokens, accented, form_of
 from mcp_conformance.world.filling import Filling, put
 from mcp_conformance.world.fitting import (
     DATE_WORDS,
@@ -256,6 +256,19 @@ class Workshop:
         for one in self.members_of(effect.writer.tool):
             if len(one.path) == 1 and one.types == {"integer"} and one.path != effect.member:
                 yield one.path
+
+    def accented(self, maker: Workable, path: Path) -> str | None:
+        """Return a fresh value for a member that has an accented letter; None if it may have none.
+
+        A path gets none: what it names is the file system's.
+        """
+        like = next(iter(values_at(maker.arguments, path)), None)
+        if isinstance(like, str) and is_path(like):
+            return None
+        value = self.made_up(maker, path, like)
+        name = accented(value) if isinstance(value, str) else None
+        member = next(one for one in self.members_of(maker.tool) if one.path == path)
+        return name if name is not None and self.filling(maker.tool).fits(member, name) else None
 
     def spoiled(
         self, workable: Workable, paths: tuple[Path, ...], values: Mapping[Path, Any]

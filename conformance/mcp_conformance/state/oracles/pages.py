@@ -21,9 +21,9 @@ def can_judge(scene: Paging) -> bool:
 
 def judge(scene: Paging) -> Iterator[Violation]:
     """Yield the list if its pages lack something that stood there, or show it twice."""
-    counted = _counted(scene.pages)
+    shown = counted(scene.pages)
     for item in _standing(scene):
-        if (times := counted[item]) != 1:
+        if (times := shown[item]) != 1:
             did = "one was deleted" if scene.deleted is not None else "another one was made"
             how = f"show {times} times" if times else "do not show"
             got = f"the pages of {quoted(scene.link.tool)} {how} what stood there all the time, since {did} "
@@ -35,11 +35,11 @@ def judge(scene: Paging) -> Iterator[Violation]:
 
 def _standing(scene: Paging) -> list[str]:
     """Return the items that the pages show once, before and after."""
-    before, after = _counted(scene.before), _counted(scene.after)
+    before, after = counted(scene.before), counted(scene.after)
     return [item for item, times in before.items() if times == after[item] == 1]
 
 
-def _counted(pages: Sequence[Look]) -> Counter[str]:
+def counted(pages: Sequence[Look]) -> Counter[str]:
     """Return how often pages show each item of a list, as a text."""
     return Counter(
         text_of(row) for page in pages for _, rows in rows_with(page.structure, "") for row in rows
