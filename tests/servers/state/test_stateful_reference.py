@@ -220,6 +220,8 @@ def written_otherwise(caller):
     yield caller.call("get_note_of_folder", id=note, folder=folder)
     yield caller.call("increment_counter", name="visits", by=2.0)
     yield caller.titles(folder, limit=5.0)
+    caller.call("write_file", name="caf\u00e9", text="text")
+    yield caller.call("read_file", name="cafe\u0301")
 
 
 def restart(caller, log, name):
