@@ -10,6 +10,7 @@ from mcp_conformance.outcome import Outcome
 from mcp_conformance.project.env_file import read_env_file
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.formats import json as json_format
+from mcp_conformance.report.hosts import AskedHost
 from mcp_conformance.survey import examine as examining
 from mcp_conformance.survey.diff import differences, render
 from mcp_conformance.survey.examine import Examination, examine
@@ -49,6 +50,13 @@ def test_a_result_keeps_what_was_exercised(tools, more, kept, monkeypatch):
     assert found.grade is Grade.CONFORMS
     assert found.exercise == tools[:kept]
     assert found.exercised == ("1/2" if kept else "")
+    assert SurveyResult.from_json(found.to_json()) == found
+
+
+def test_a_result_keeps_the_hosts_that_were_asked(monkeypatch):
+    hosts = (AskedHost("call", "search", "https://api.example.com", "GET", "/v1", received=2, times=3),)
+    found = examined(monkeypatch, replace(REPORT, results=(PASSED,), ended="", lacking="", hosts=hosts))
+    assert found.hosts == hosts
     assert SurveyResult.from_json(found.to_json()) == found
 
 

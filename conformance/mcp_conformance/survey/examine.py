@@ -252,6 +252,7 @@ def _graded(
         obstacle=Obstacle.EXERCISE if lacks else "",
         diagnosis=report.lacking if lacks else "",
         exercise=() if report.is_partial else report.exercise,
+        hosts=report.hosts,
         server=report.server,
         server_version=report.version,
         revisions=tuple(report.tested),

@@ -11,6 +11,7 @@ from typing import Any
 from mcp_conformance.outcome import Outcome, worst
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.formats.json import read_exercise
+from mcp_conformance.report.hosts import AskedHost
 from mcp_conformance.report.model import Result
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.survey.targets import Target
@@ -51,7 +52,8 @@ class SurveyResult:
     the installation has it.  ``matrix`` has the worst outcome of each rule in each revision; ``findings``
     are those that failed, warned or blocked in both of two runs, ``unsteady`` those that did so only once.
     ``seconds`` is the wall time, ``cpu_seconds`` the processor time of the whole examination, ``requests``
-    the lines that were sent to the server.  ``exercise`` has what was exercised of each tool.
+    the lines that were sent to the server.  ``exercise`` has what was exercised of each tool,
+    ``hosts`` what it asked of other hosts, if that was looked at.
     """
 
     target: Target
@@ -73,6 +75,7 @@ class SurveyResult:
     findings: tuple[Result, ...] = ()
     unsteady: tuple[Result, ...] = ()
     exercise: tuple[ExercisedTool, ...] = ()
+    hosts: tuple[AskedHost, ...] = ()
 
     @property
     def shown(self) -> SurveyResult:
@@ -119,7 +122,9 @@ class SurveyResult:
         """Return the members of the result's JSON."""
         rows = {name: [one.to_row() for one in getattr(self, name)] for name in ("findings", "unsteady")}
         exercise = [asdict(one) for one in self.exercise]
-        return {**vars(self), "target": asdict(self.target), "exercise": exercise, **rows}
+        members = {**vars(self), "target": asdict(self.target), "exercise": exercise, **rows}
+        members["hosts"] = [asdict(one) for one in self.hosts]
+        return {name: value for name, value in members.items() if value or name != "hosts"}
 
     def to_json(self) -> str:
         """Return the result as JSON."""
@@ -143,6 +148,7 @@ class SurveyResult:
             for name in ("findings", "unsteady"):
                 given[name] = tuple(map(_result, given[name]))
             given["exercise"] = read_exercise(given.get("exercise", ()))
+            given["hosts"] = tuple(AskedHost(**one) for one in given.get("hosts", ()))
             return cls(**given)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"a member is missing or wrong: {error}") from error
