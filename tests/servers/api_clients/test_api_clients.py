@@ -17,6 +17,7 @@ from support.nightly import nightly
 
 FOLDER = Path(servers.__file__).parent
 PACKAGE = servers.__name__
+SERVERS = PACKAGE.rpartition(".")[0]
 COMMANDS = {
     "httpx": (sys.executable, "-m", f"{PACKAGE}.httpx_server"),
     "requests": (sys.executable, "-m", f"{PACKAGE}.requests_server"),
@@ -74,3 +75,15 @@ def test_a_fault_is_found(client, fault):
     broken = {id for one in found.findings for id in one.requirements}
     assert BROKEN[fault] in broken
     assert broken <= {BROKEN[fault], *ALSO.get(fault, ())}, [one.text for one in found.findings]
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(("asker", "broken"), [("Asker", set()), ("Deaf", {"backend.cancellation"})])
+def test_over_http_a_call_is_cancelled_as_the_revision_says(asker, broken, revision):
+    require_network()
+    known = f"import sys; from {SERVERS}.mutants.backend import *; from {SERVERS}.api import *"
+    command = (sys.executable, "-c", f"{known}; served(sys.argv[1:], {asker}())", "{port}")
+    how = ("--backend", "silent", "--call", "weather", "--timeout", "8", "--http", "--revision", revision)
+    found = run_suite(command, "--select", "backend.cancellation", *how)
+    assert {id for one in found.findings for id in one.requirements} == broken
+    assert len(found.of("passed")) == (not broken)
