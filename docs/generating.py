@@ -370,7 +370,9 @@ def broken_in() -> Counter[str]:
 @cache
 def results() -> list[dict]:
     """Return the published results of the newest version of this tool."""
-    newest = max(RESULTS.iterdir(), key=lambda folder: [int(part) for part in folder.name.split(".")])
+    newest = max(
+        RESULTS.iterdir(), key=lambda folder: [int(part) for part in re.findall(r"\d+", folder.name)]
+    )
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(newest.glob("*.json"))]
 
 

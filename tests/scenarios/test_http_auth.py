@@ -204,6 +204,16 @@ def test_an_authorization_server_elsewhere_is_asked_if_the_user_says_so(capfd):
     assert reasons(report, "http.auth.server-pkce") == [said]
 
 
+def test_an_authorization_server_that_does_not_run_is_not_judged(capfd):
+    class Alone(Protected):
+        def issuer(self, call):
+            return "http://127.0.0.1:9/issuer"
+
+    _, report = run(Alone(), capfd, "--select", "http.auth.server-metadata")
+    (reason,) = reasons(report, "http.auth.server-metadata")
+    assert reason.startswith("the authorization server http://127.0.0.1:9/issuer does not answer")
+
+
 @pytest.mark.parametrize(
     ("named", "own", "expected"),
     [

@@ -100,6 +100,8 @@ def authorization_server(server: Server) -> AuthorizationServer:
             skip("the metadata names no authorization server that could be asked")
         origin = Endpoint.parse(issuers[0]).origin
         skip(f"the authorization server is at another origin: --auth-origin {origin} lets it be asked")
+    if all(reply.status is None or reply.status >= 500 for reply in found.replies):
+        skip(f"the authorization server {found.issuer} does not answer: {found.reply}")
     return found
 
 

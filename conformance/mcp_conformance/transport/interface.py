@@ -83,6 +83,11 @@ class NoAnswer:
     empty: Empty | None = None
 
     @property
+    def is_json(self) -> bool:
+        """Whether a success brought a JSON text that is not the answer."""
+        return self.status == 200 and self.empty is None and not self.is_lost
+
+    @property
     def is_error(self) -> bool:
         """Whether an HTTP status rejected the request, or reports an error of the server."""
         return self.status is not None and self.status >= 400
