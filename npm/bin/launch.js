@@ -60,10 +60,11 @@ function fail(message) {
 }
 
 const [program, ...words] = start();
-const child = spawn(program, [...words, ...process.argv.slice(2)], { stdio: "inherit" });
-child.on("error", (error) => fail(`${program} did not start: ${error.message}`));
+let child;
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   // A terminal sends Ctrl-C to both processes already.
-  process.on(signal, () => signal === "SIGINT" && process.stdin.isTTY ? undefined : child.kill(signal));
+  process.on(signal, () => signal === "SIGINT" && process.stdin.isTTY ? undefined : child?.kill(signal));
 }
+child = spawn(program, [...words, ...process.argv.slice(2)], { stdio: "inherit" });
+child.on("error", (error) => fail(`${program} did not start: ${error.message}`));
 child.on("exit", (status, signal) => process.exit(signal ? 128 + system.signals[signal] : status));

@@ -25,7 +25,8 @@ from support.sample_report import REPORT, result
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="it presses Ctrl-C by a signal of POSIX")
 SERVER = """
-import json, sys
+import json, pathlib, sys
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from definitions import TOOLS
 import other
 

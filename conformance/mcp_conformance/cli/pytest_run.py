@@ -52,13 +52,14 @@ class ShortErrorsPlugin:
 
 
 class MachinePlugin:
-    """A pytest plugin that knows whether the fault of this machine ended the run."""
+    """A pytest plugin that knows whether the session ``has_begun``, and whether this machine ended it."""
 
-    is_at_fault = False
+    has_begun = is_at_fault = False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionstart(self) -> Generator[None, object, object]:
         """Look for what the machine lacked where the server cannot be started."""
+        self.has_begun = True
         try:
             return (yield)
         except pytest.UsageError as error:
@@ -84,7 +85,7 @@ class ShownPlugin:
 def run_suites(chosen: Chosen, rest: Sequence[str], *plugins: object, name: str = "run") -> int:
     """Run pytest on a server, with a status line on a terminal; return its exit status.
 
-    ``rest`` are pytest's options.
+    ``rest`` are pytest's options.  Raises `KeyboardInterrupt` if that ends pytest before its session.
     """
     machine = MachinePlugin()
     own = [machine, ShownPlugin(), CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
@@ -92,4 +93,6 @@ def run_suites(chosen: Chosen, rest: Sequence[str], *plugins: object, name: str 
     rewritten = ["--assert=rewrite"] if checks else []
     words = [str(suites_directory()), *checks, *ISOLATED, *rewritten, *rest, *NO_REWRITE_WARNING]
     status = int(pytest.main(words, plugins=own))
+    if status == pytest.ExitCode.INTERRUPTED and not machine.has_begun:
+        raise KeyboardInterrupt
     return MACHINE if machine.is_at_fault else status

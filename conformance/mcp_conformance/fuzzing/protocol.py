@@ -200,7 +200,8 @@ def _calls_with_progress(conversation: FuzzConversation, calls: list[Call]) -> l
 def _steady_calls_together(conversation: FuzzConversation, calls: list[Call], alone: Results) -> None:
     """Make calls alone, to learn which have the same result each time, and then those at once."""
     steady = []
-    for call in [one for one in calls if one.reply.seconds < PROTOCOL.max_steady_call_seconds]:
+    quick = [one for one in calls if one.reply.seconds < PROTOCOL.max_steady_call_seconds and not one.failed]
+    for call in quick if len(quick) > 1 else ():
         window = conversation.send(conversation.call(call, conversation.next_id()))
         text = result_alone(call, window) if window is not None else ""
         if text:
