@@ -10,6 +10,7 @@ from itertools import islice
 import pytest
 
 from mcp_conformance.client.refusals import complaint_about_network, same_refusal
+from mcp_conformance.client.thrown import INTERNAL_ERROR
 from mcp_conformance.expect import require_some, skip
 from mcp_conformance.fuzzing.case_source import invalid_case, invalid_cases, valid_cases
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
@@ -38,6 +39,7 @@ MAX_NEIGHBOURS = 1000
 def test_valid_arguments_are_handled(server, call, revision):
     def oracle(reply):
         server.tool_calls.exercise.count(call.tool, reply)
+        refuses_so = reply.code == INTERNAL_ERROR and refuses_by_internal_error(server)
         return accepts_valid(call.tool, revision, reply, refuses_so=refuses_so)
 
     def case(value):
@@ -47,7 +49,6 @@ def test_valid_arguments_are_handled(server, call, revision):
         value = json.loads(one.text)
         return case(shrunk(schema, revision, value, lambda value: fails(case(value)), MAX_NEIGHBOURS))
 
-    refuses_so = refuses_by_internal_error(server)
     schema, examples = server.arguments.schema(call.tool), server.arguments.vouched(call.tool)
     fuzzer = fuzzer_of(server, call, "valid arguments", known=kinds_reported(call, revision))
     edges = [value for _, value in islice(boundary(schema, revision, examples), MAX_BOUNDARY_VALUES)]
