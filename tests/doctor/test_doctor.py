@@ -19,6 +19,7 @@ from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.credentials import Secret, is_withheld
 from mcp_conformance.transport.redaction import Redaction
 from support import REFERENCE, forked, script
+from support.nightly import some_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the command is run in a forked process")
 
@@ -134,7 +135,7 @@ AFTER_FURTHER_ATTEMPTS = {
 }
 
 
-@pytest.mark.parametrize("name", AFTER_FURTHER_ATTEMPTS)
+@pytest.mark.parametrize("name", some_of(AFTER_FURTHER_ATTEMPTS, 2))
 def test_a_further_attempt_makes_a_cause_certain(name, examine):
     exit, output = examine(*SHORT, *OPEN, "--", *broken_server(name))
     assert exit == 1, output

@@ -9,6 +9,7 @@ from hypothesis_jsonschema import from_schema
 
 from mcp_conformance.generation import NoExample, draw_value, invalid, seeded, values
 from mcp_conformance.json_schema.validation import instance_errors
+from support.nightly import nightly
 
 REVISION = "2025-11-25"
 QUIET = settings(
@@ -106,6 +107,7 @@ def test_it_could_draw_what_we_draw(schema):
     assert allows(schema, value)
 
 
+@nightly
 @QUIET
 @given(SCHEMAS)
 def test_it_never_draws_what_we_call_invalid(schema):

@@ -185,6 +185,7 @@ for line in sys.stdin:
     assert not [case for case in run.of("passed") if case.requirement.startswith("tools.call")]
 
 
+@nightly
 def test_hanging_tool_is_blocked_once_and_other_checks_run():
     server = faulty("params(request).get('name') == 'echo'", "return SILENCE")
     run = run_suite(server, *QUICK, "--select", "tools,prompts,jsonrpc", "--fuzz", "none")

@@ -262,6 +262,7 @@ def test_own_tests_run_with_the_suites(tmp_path):
     assert run.cases
 
 
+@nightly
 def test_the_same_seed_tries_the_same_arguments(tmp_path):
     repo = repository(tmp_path / "repo", test_examples=EXAMPLES)
     logs = [tmp_path / name for name in ("one", "two", "other")]

@@ -51,6 +51,7 @@ def test_every_rule_of_the_newest_revision_holds_and_is_to_be_read(tree):
     assert f"  {NEXT}  informs only: nobody has read this rule against {NEXT} yet\n" in explained
 
 
+@nightly
 def test_the_reference_server_passes_in_it(tree):
     words = ("run", "--revision", NEXT, "--fuzz", "none")
     status, output = run_copy(tree, *words, *server(tree, "mcp_conformance_fixtures.reference"))

@@ -11,6 +11,7 @@ from mcp_conformance.generation import NoExample, example, further_examples
 from mcp_conformance_fixtures.world.faults import FAULTS
 from mcp_conformance_fixtures.world.tools import TOOLS
 from support.bench import run_checks, settings_in_memory
+from support.nightly import nightly
 from support.world import NOTE, OPENING, Visitor, working_calls, world_in_memory
 
 REVISION = "2025-11-25"
@@ -219,7 +220,10 @@ def test_the_program_serves_what_was_there(tmp_path, existing):
 # The rules ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    "revision",
+    [pytest.param("2024-11-05", marks=nightly), pytest.param("2025-11-25", marks=nightly), "2026-07-28"],
+)
 def test_the_world_keeps_the_rules(tmp_path, revision):
     found = run_checks(settings_in_memory(world_in_memory(tmp_path, disk=True)), revision)
     assert found.failures == []
