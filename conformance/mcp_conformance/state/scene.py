@@ -487,7 +487,8 @@ class Stage:
         assert pager.size is not None
         made = self._made(thing, FEW)
         large = list(self._pages(link, pager, {}))
-        first = pager.first(max(max(lengths(one.structure).values(), default=0) for one in large) // FEW + 1)
+        whole = sum(max(lengths(one.structure).values(), default=0) for one in large)
+        first = pager.first(whole // (MAX_PAGES - 1) + 1)
         small = list(self._pages(link, pager, first))
         return PageSizes(link, made, first[pager.size], large, small, list(self._pages(link, pager, {})))
 
