@@ -16,6 +16,13 @@ def test_files_that_nobody_edits_are_not_watched(tmp_path):
     assert set(stamps(tmp_path)) == {".gitignore", "server.py", "src/tool.ts", "data/kept.db"}
 
 
+def test_what_the_watch_itself_prints_is_no_edit(tmp_path):
+    write(tmp_path, {"server.py": "x = 1"})
+    with (tmp_path / "printed.txt").open("w") as printed:
+        assert stamps(tmp_path, (printed.fileno(),)).keys() == {"server.py"}
+    assert stamps(tmp_path).keys() == {"server.py", "printed.txt"}
+
+
 def test_a_file_is_known_by_its_time_and_size(tmp_path):
     write(tmp_path, {"server.py": "x"})
     before = stamps(tmp_path)

@@ -7,8 +7,10 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import translate
 from pathlib import Path
+from stat import S_ISREG
 
 IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 """Beside those that begin with a dot, and virtual environments, which have a file `ENVIRONMENT`."""
@@ -51,14 +53,25 @@ def _rule(line: str) -> tuple[re.Pattern[str], bool, bool]:
     return re.compile(before + translate(glob)), text.endswith("/"), holds
 
 
-def stamps(folder: Path) -> Stamps:
-    """Return the files below a folder that somebody may edit."""
+def stamps(folder: Path, outputs: Iterable[int] = (1, 2)) -> Stamps:
+    """Return the files below a folder that somebody may edit; not where ``outputs`` go."""
     place = folder / ".gitignore"
     lines = place.read_text(encoding="utf-8", errors="replace").splitlines() if place.is_file() else ()
-    return dict(_stamps(str(folder), "", GitIgnore(lines)))
+    own = {one for descriptor in outputs for one in _file_of(descriptor)}
+    return dict(_stamps(str(folder), "", GitIgnore(lines), own))
 
 
-def _stamps(folder: str, before: str, ignored: GitIgnore) -> Iterator[tuple[str, tuple[int, int]]]:
+def _file_of(descriptor: int) -> Iterator[tuple[int, int]]:
+    """Yield the device and the number of an open file; nothing for a pipe, a terminal, or what is closed."""
+    with suppress(OSError):
+        found = os.fstat(descriptor)
+        if S_ISREG(found.st_mode):
+            yield found.st_dev, found.st_ino
+
+
+def _stamps(
+    folder: str, before: str, ignored: GitIgnore, own: Collection[tuple[int, int]]
+) -> Iterator[tuple[str, tuple[int, int]]]:
     try:
         entries = sorted(os.scandir(folder), key=lambda one: one.name)
     except OSError:
@@ -68,10 +81,12 @@ def _stamps(folder: str, before: str, ignored: GitIgnore) -> Iterator[tuple[str,
         try:
             if entry.is_dir(follow_symlinks=False):
                 if not (_is_ignored_folder(entry) or ignored(path, is_folder=True)):
-                    yield from _stamps(entry.path, f"{path}/", ignored)
+                    yield from _stamps(entry.path, f"{path}/", ignored, own)
             elif not (entry.name.endswith(IGNORED_FILES) or ignored(path, is_folder=False)):
-                found = entry.stat()
-                yield path, (found.st_mtime_ns, found.st_size)
+                # On Windows the stat of an entry has no number.
+                found = os.stat(entry.path) if own else entry.stat()  # noqa: PTH116
+                if (found.st_dev, found.st_ino) not in own:
+                    yield path, (found.st_mtime_ns, found.st_size)
         except OSError:
             continue  # it was deleted meanwhile, or is a link to nothing
 
