@@ -16,7 +16,7 @@ LAYERS = (
     {"outcome", "protocol", "sandbox"},
     {"requirements"},
     {"transport"},
-    {"json_schema", "project", "backend"},
+    {"json_schema", "project", "backend", "login"},
     {"generation", "clients"},
     {"client"},
     {"world"},
@@ -34,7 +34,7 @@ LAYERS = (
 """Each row imports only from the rows above it; packages of one row do not import each other."""
 ROW = {package: number for number, row in enumerate(LAYERS) for package in row}
 FOR_SUITES = {"expect", "verdicts", "remedies", "protocol", "client", "scenarios", "fuzzing"}
-FOR_SUITES |= {"generation", "json_schema"}
+FOR_SUITES |= {"generation", "json_schema", "login"}
 MODULES_FOR_SUITES = {"target.scenario"}
 """Modules that suites may import although their package is not for suites: the decorator of scenarios."""
 FOR_SUITE_FIXTURES = {*FOR_SUITES, "plugin", "target"}

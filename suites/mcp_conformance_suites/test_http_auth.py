@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.expect import expect, require_some, skip
+from mcp_conformance.login.discovery import identifies, issuer_fault
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.text import named
 from mcp_conformance.scenarios.authorization_servers import (
     addresses,
     authorization_server,
     described_server,
-    issuer_fault,
     named_servers,
     require_codes,
 )
@@ -20,7 +20,6 @@ from mcp_conformance.scenarios.http_auth import (
     METADATA,
     bearer_challenge,
     challenge_fault,
-    identifies,
     in_session,
     is_hidden,
     made_up_tokens,

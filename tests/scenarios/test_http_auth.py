@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from mcp_conformance.cli.main import main
+from mcp_conformance.login.discovery import issuer_urls, may_ask
 from mcp_conformance.protocol.revisions import LATEST_MODERN
-from mcp_conformance.scenarios.authorization_servers import well_known
-from mcp_conformance.scenarios.http_auth import is_hidden, may_ask
+from mcp_conformance.scenarios.http_auth import is_hidden
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance_fixtures.http_mutants.http_auth import (
     a_missing_token_gets_403,
@@ -261,7 +261,7 @@ def test_only_origins_near_the_server_are_asked():
     ],
 )
 def test_the_document_is_looked_for_where_clients_look(issuer, revision, expected):
-    assert list(well_known(issuer, revision)) == [f"https://a.example{path}" for path in expected]
+    assert list(issuer_urls(issuer, revision)) == [f"https://a.example{path}" for path in expected]
 
 
 def test_no_report_has_a_token_in_any_form(capfd):

@@ -6,21 +6,18 @@ followed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp_conformance.expect import skip
-from mcp_conformance.scenarios.http_auth import may_ask, metadata_document, outsider
+from mcp_conformance.login.discovery import issuer_fault, issuer_urls, may_ask
+from mcp_conformance.scenarios.http_auth import metadata_document, outsider
 from mcp_conformance.scenarios.http_requests import HttpReply, lines_of, requested
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.transport.http.endpoint import Endpoint
 
-OAUTH, OPENID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
-OPENID_SINCE = "2025-11-25"
-"""The first revision in which the document of OpenID Connect Discovery will do."""
 CODE_GRANT = "authorization_code"
 DEFAULT_GRANTS = (CODE_GRANT, "implicit")
 """The value of ``grant_types_supported`` that is left out (RFC 8414, section 2)."""
@@ -55,17 +52,6 @@ def named_servers(server: Server) -> tuple[HttpReply, list[Any]]:
     reply, document = metadata_document(server)
     listed = document.get("authorization_servers")
     return reply, listed if isinstance(listed, list) else []
-
-
-def issuer_fault(named: Any) -> str:
-    """Return why a value is no issuer: an http or https URL without a query; empty if it is one."""
-    if not isinstance(named, str):
-        return "it is no text"
-    try:
-        Endpoint.parse(named)
-    except ValueError as error:
-        return str(error)
-    return "it has a query" if urlsplit(named).query else ""
 
 
 def addresses(server: Server) -> dict[str, tuple[HttpReply, str]]:
@@ -116,21 +102,10 @@ def asked_server(server: Server) -> AuthorizationServer | None:
     return _described(server, asked) if asked is not None else None
 
 
-def well_known(issuer: str, revision: str) -> Iterator[str]:
-    """Yield where clients look for the document of an authorization server, in their order."""
-    parts = urlsplit(issuer)
-    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-    yield f"{origin}{OAUTH}{path}"
-    if revision >= OPENID_SINCE:
-        yield f"{origin}{OPENID}{path}"
-        if path:
-            yield f"{origin}{path}{OPENID}"
-
-
 def _described(server: Server, issuer: str) -> AuthorizationServer:
     session = outsider(server)
     replies = list[HttpReply]()
-    for url in well_known(issuer, session.revision):
+    for url in issuer_urls(issuer, session.revision):
         replies.append(requested(session, Endpoint.parse(url)))
         if replies[-1].document is not None:
             return AuthorizationServer(issuer, replies[-1].document, tuple(replies))

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from mcp_conformance.client.session import Session
 from mcp_conformance.expect import require, skip
+from mcp_conformance.login.discovery import is_same_origin, may_ask, resource_paths
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.scenarios.http_requests import (
     HeaderValue,
@@ -39,7 +40,6 @@ from mcp_conformance.transport.http.request import Request
 AUTHORIZATION = "Authorization"
 CHALLENGE = "WWW-Authenticate"
 METADATA = "resource_metadata"
-WELL_KNOWN = "/.well-known/oauth-protected-resource"
 BUSY = (429, 502, 503, 504)
 """The statuses that say nothing about the request."""
 FAR_FUTURE = 4102444800
@@ -241,9 +241,8 @@ def metadata(server: Server) -> Metadata | None:
     named = metadata_url(unauthorized(server))
     if named:
         return Metadata(requested(session, _named(server, named)), is_named=True)
-    path = own.target.partition("?")[0]
-    paths = dict.fromkeys((WELL_KNOWN + ("" if path == "/" else path), WELL_KNOWN))
-    found = (Metadata(requested(session, replace(own, target=one)), is_named=False) for one in paths)
+    addresses = (replace(own, target=one) for one in resource_paths(own))
+    found = (Metadata(requested(session, one), is_named=False) for one in addresses)
     return next((one for one in found if one.document is not None), None)
 
 
@@ -282,35 +281,6 @@ def _named(server: Server, url: str) -> Endpoint:
     if not may_ask(named, own, server.settings.auth_origins):
         skip(f"the metadata is at another origin: --auth-origin {named.origin} lets it be asked")
     return named
-
-
-def may_ask(named: Endpoint, own: Endpoint, allowed: tuple[str, ...]) -> bool:
-    """Return whether an address may be requested.
-
-    It is at the server's own origin, at one that the user allows, or on this machine as the server is: a
-    server elsewhere could have us ask what only this machine reaches.
-    """
-    is_near = named.is_loopback and own.is_loopback
-    return is_near or named.origin == own.origin or named.origin in allowed
-
-
-def is_same_origin(one: Endpoint, other: Endpoint) -> bool:
-    """Return whether two addresses have the same origin; all names of this machine are the same."""
-    if one.is_loopback and other.is_loopback:
-        return (one.scheme, one.port) == (other.scheme, other.port)
-    return one.origin == other.origin
-
-
-def identifies(resource: Any, own: Endpoint) -> bool:
-    """Return whether a resource identifier is the address of the server, or one above it at its origin."""
-    try:
-        named = Endpoint.parse(resource) if isinstance(resource, str) else None
-    except ValueError:
-        return False
-    if named is None or not is_same_origin(own, named):
-        return False
-    above, path = named.target.rstrip("/"), own.target.partition("?")[0].rstrip("/")
-    return path == above or path.startswith(f"{above}/")
 
 
 def is_hidden(named: Endpoint, own: Endpoint) -> bool:
