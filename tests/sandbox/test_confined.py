@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -78,7 +79,9 @@ def test_a_confined_process_does_only_what_is_harmless(sandbox, tmp_path):
         folder.mkdir()
     (outside / "secret").write_text("hush")
     places = {"OUTSIDE": str(outside), "INSIDE": str(inside), "PARENT": str(os.getpid())}
+    begin = time.perf_counter()
     output, seen = started(sandbox, inside, sys.executable, "-c", TRIES, **places)
+    end = time.perf_counter()
     has_own_network = seen is not None or sandbox.kind == BUBBLEWRAP
     done = set(json.loads(output)) - ({"udp"} if has_own_network else set())
     assert done == HARMLESS
@@ -86,6 +89,8 @@ def test_a_confined_process_does_only_what_is_harmless(sandbox, tmp_path):
     assert (outside / "secret").read_text() == "hush"
     if seen is not None:
         assert {str(one) for one in seen} == {"TCP to 192.0.2.1:443", "UDP to 192.0.2.2:9"}
+        # The system's time may be moved a little meanwhile.
+        assert all(begin - 0.01 < one.at < end + 0.01 for one in seen)
 
 
 def test_a_confined_program_has_the_signals_and_the_limits_of_any_other(sandbox, tmp_path):

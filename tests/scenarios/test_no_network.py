@@ -7,7 +7,7 @@ from mcp_conformance.sandbox.traffic import Attempt
 from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.server import Server
-from mcp_conformance.verdicts import Cause, Skipped
+from mcp_conformance.verdicts import Blocked, Cause, Skipped
 from mcp_conformance_fixtures.mutants import answered, method, params, refused
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import MemoryTransport, mutated
@@ -89,3 +89,59 @@ def test_what_a_failed_call_sends_shows_that_it_needs_a_host_whatever_it_says(ha
     server.close()
     assert complaint == ("a look-up of the name db.example" if has_failed else "")
     assert server.tool_calls.exercise["echo"].complaint == ""
+
+
+def waiting(monkeypatch, method_of, *, tries):
+    """Return the settings of a server that answers no request of a method.
+
+    If it ``tries``, it looks for a host meanwhile, else it has done so before.
+    """
+    packets = Packets()
+    monkeypatch.setattr(MemoryTransport, "traffic", packets, raising=False)
+
+    def mutate(server, request, reply):
+        if not isinstance(request, dict) or method(request) != method_of or not reply:
+            return None
+        if tries or not packets.attempts:
+            passed = 1.0 if tries else -100.0
+            attempt = Attempt("UDP", "192.0.2.1", 53, "db.example", settings.clock.now + passed)
+            packets.attempts = (*packets.attempts, attempt)
+        return []
+
+    settings = settings_in_memory(mutated(mutate))
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("method_of", "suite"), [("tools/call", "test_tools_call"), ("prompts/get", "test_prompts_get")]
+)
+def test_a_server_that_waits_for_a_refused_host_is_not_said_to_hang(method_of, suite, monkeypatch):
+    def counted(*, tries):
+        settings = waiting(monkeypatch, method_of, tries=tries)
+        run = run_checks(settings, HANDSHAKE, lambda one: one.suite == suite, is_whole=False)
+        return [one for one in run.verdicts if one.outcome.counts]
+
+    assert any("no answer" in str(one.error) for one in counted(tries=False))
+    assert counted(tries=True) == []
+
+
+def test_a_call_that_waits_for_a_host_is_told_with_the_host(monkeypatch):
+    settings = waiting(monkeypatch, "tools/call", tries=True)
+    server = Server.of(probe_all(settings, (HANDSHAKE,)), HANDSHAKE)
+    verdict = failure_of(server)
+    complaint = server.tool_calls.exercise["add"].complaint
+    server.close()
+    assert complaint == "db.example"
+    assert verdict.cause is Cause.CIRCUMSTANCES
+    assert "while the server tried to reach db.example" in str(verdict)
+
+
+def failure_of(server):
+    """Return why a check skips that calls a tool without an answer."""
+    try:
+        server.call(server.tool("add"))
+    except Blocked as blocked:
+        with pytest.raises(Skipped) as skipped:
+            server.causes.examine(blocked)
+        return skipped.value
+    raise AssertionError

@@ -8,6 +8,7 @@ import socket
 import struct
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 assert sys.platform == "linux"
 
@@ -22,6 +23,8 @@ OUTGOING_DEVICE = 4
 NETLINK_ERROR = 2
 ALL_PACKETS = 3
 ANSWER_BYTES = 4096
+SAYS_WHEN = 35
+"""The option of a socket that has the system note when each packet was sent (`traffic.STAMPED`)."""
 
 
 def furnish() -> None:
@@ -52,6 +55,8 @@ def _keep_all(family: int) -> None:
 def hand_over_packets(channel: int) -> None:
     """Send a socket that sees all packets of this network through a Unix socket.  Raises `OSError`."""
     with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ALL_PACKETS)) as packets:
+        with suppress(OSError):  # a packet is taken for sent when it is read then
+            packets.setsockopt(socket.SOL_SOCKET, SAYS_WHEN, 1)
         packets.bind((LOOPBACK.decode(), ALL_PACKETS))
         hand_over(channel, [packets])
 

@@ -6,9 +6,10 @@ import ipaddress
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 TCP, UDP = 6, 17
 IPV4, IPV6 = 0x0800, 0x86DD
@@ -20,16 +21,24 @@ DNS_PORT = 53
 DNS_HEADER_BYTES = 12
 MAX_PACKET_BYTES = 65_536
 HANDOVER_SECONDS = 5.0
+STAMPED = 35
+"""The option of a socket, and the kind of its notes, by which Linux says when a packet was sent."""
+STAMP = struct.Struct("@ll")
+"""The seconds and nanoseconds of the system's time, as such a note has them."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt to reach an address outside, or to look up a ``name``, which is empty without one."""
+    """An attempt to reach an address outside, or to look up a ``name``, which is empty without one.
+
+    ``at`` is when it was made, in seconds of `time.perf_counter`.
+    """
 
     protocol: str
     address: str
     port: int
     name: str = ""
+    at: float = field(default=0.0, compare=False)
 
     def __str__(self) -> str:
         if self.name:
@@ -52,9 +61,14 @@ class Traffic:
     @property
     def attempts(self) -> tuple[Attempt, ...]:
         """The attempts since the start."""
-        self._take_over()
+        self._take_over(HANDOVER_SECONDS)
         self._seen += self._read()
         return tuple(self._seen)
+
+    def look(self) -> None:
+        """Read what was sent so far, without a wait: the system keeps a few hundred packets."""
+        self._take_over(0.0)
+        self._seen += self._read()
 
     def close(self) -> None:
         """Close the sockets; `attempts` keeps what was seen."""
@@ -65,29 +79,47 @@ class Traffic:
                 one.close()
         self._channel = self._packets = None
 
-    def _take_over(self) -> None:
-        """Receive the socket with the packets, once."""
-        if self._channel is None or sys.platform == "win32":
+    def _take_over(self, seconds: float) -> None:
+        """Receive the socket with the packets, once; wait for it so long."""
+        channel = self._channel
+        if channel is None or sys.platform == "win32":
             return
-        self._channel.settimeout(HANDOVER_SECONDS)
+        channel.settimeout(seconds)
+        try:
+            _, numbers, _, _ = socket.recv_fds(channel, 1, 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            numbers = []
         with suppress(OSError):
-            _, numbers, _, _ = socket.recv_fds(self._channel, 1, 1)
             for number in numbers:
                 self._packets = socket.socket(fileno=number)
                 self._packets.setblocking(False)
-        self._channel.close()
+        channel.close()
         self._channel = None
 
     def _read(self) -> Iterator[Attempt]:
         """Yield the attempts that were not read yet."""
         packets = self._packets
-        while packets is not None:
+        if packets is None or sys.platform == "win32":
+            return
+        room, since = socket.CMSG_SPACE(STAMP.size), time.time() - time.perf_counter()
+        while True:
             try:
-                data, (_, kind, direction, *_) = packets.recvfrom(MAX_PACKET_BYTES)
+                data, notes, _, (_, kind, direction, *_) = packets.recvmsg(MAX_PACKET_BYTES, room)
             except OSError:
                 return
             if direction == OUTGOING and (attempt := _attempt(kind, data)) is not None:
-                yield attempt
+                yield replace(attempt, at=_sent_at(notes) - since)
+
+
+def _sent_at(notes: Sequence[tuple[int, int, bytes]]) -> float:
+    """Return when a packet was sent, in the system's time: now if its notes do not say it."""
+    for _, kind, data in notes:
+        if kind == STAMPED and len(data) == STAMP.size:
+            seconds, nanoseconds = STAMP.unpack(data)
+            return float(seconds + nanoseconds / 1e9)
+    return time.time()
 
 
 def _attempt(kind: int, packet: bytes) -> Attempt | None:

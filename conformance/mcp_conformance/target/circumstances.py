@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from mcp_conformance.client.refusals import unreached
 from mcp_conformance.client.reply import Closed, Reply
 from mcp_conformance.client.session import Session
-from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, kind
+from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
+from mcp_conformance.protocol.text import first_names
+from mcp_conformance.remedies import NO_HOST
 from mcp_conformance.target.sessions import Sessions
+from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.spoiling import SPOILING
 from mcp_conformance.transport.interface import NoAnswer
 from mcp_conformance.verdicts import Blocked, Finding
@@ -26,6 +29,9 @@ SPOILT = (
 )
 UNREACHED = "the server reaches no host, as its error says, so this says nothing about its handlers"
 ALONE = "the server cannot run twice at the same time, so this process was ended when another one was needed"
+SHUT_OFF = "no answer came while the server tried to reach {hosts}, which it can't from here; {remedy}"
+PROTOCOL_METHODS = ("initialize", "ping", "server/discover")
+"""Requests that a server answers by itself, whatever it does besides."""
 LIMITED = "the server refuses requests for their number, which it serves otherwise; a lower --rate may help"
 
 
@@ -37,8 +43,8 @@ def circumstance(sessions: Sessions, verdict: Finding | Blocked) -> str:
     known = [one for one in unanswered if one is not None]
     if any(line.is_lost for line in verdict.lines) or any(one.is_lost for one in known):
         return LOST
-    if any(map(_reaches_no_host, verdict.lines)):
-        return UNREACHED
+    if reason := _reaches_no_host(sessions, verdict.lines, sent):
+        return reason
     if _was_ended(sessions, verdict, used):
         return ALONE
     if _is_out_of_order(sessions, verdict, used, known):
@@ -49,10 +55,52 @@ def circumstance(sessions: Sessions, verdict: Finding | Blocked) -> str:
     return ""
 
 
-def _reaches_no_host(line: Line) -> bool:
+def _reaches_no_host(
+    sessions: Sessions, lines: Sequence[Line], sent: Sequence[tuple[Line, Session | None]]
+) -> str:
+    """Return that an error or a missing answer comes from hosts that are not reached; empty if not."""
+    if any(map(_says_no_host, lines)):
+        return UNREACHED
+    hosts = _hosts_tried(sessions, sent)
+    return SHUT_OFF.format(hosts=first_names(hosts), remedy=NO_HOST) if hosts else ""
+
+
+def _says_no_host(line: Line) -> bool:
     """Return whether an answer is an error that is not about the request, for want of a network."""
     is_error = not line.sent and kind(line.message) is Kind.ERROR
     return is_error and bool(unreached(Reply(line, line, line.message)))
+
+
+def _hosts_tried(sessions: Sessions, sent: Sequence[tuple[Line, Session | None]]) -> list[str]:
+    """Return the hosts that a confined server tried to reach while it owed us one of these answers."""
+    hosts: dict[str, None] = {}
+    for line, session in sent:
+        if session is not None and _is_owed(line, session, sessions.settings.timeout):
+            hosts |= dict.fromkeys(hosts_tried(session, line, sessions.settings))
+    return list(hosts)
+
+
+def hosts_tried(session: Session, request: Line, settings: Settings) -> list[str]:
+    """Return the hosts that a server tried to reach while a request waited, and that its sandbox refuses.
+
+    Those of a backend answer.
+    """
+    traffic = session.process.traffic
+    if traffic is None or settings.backend is not None:
+        return []
+    begin = settings.clock.monotonic() - session.process.age + request.at
+    tried = [one for one in traffic.attempts if begin <= one.at <= begin + settings.timeout]
+    return list(dict.fromkeys(one.name or one.address for one in tried))
+
+
+def _is_owed(line: Line, session: Session, seconds: float) -> bool:
+    """Return whether a line is a request for content that the server did not answer within so long."""
+    if kind(line.message) is not Kind.REQUEST or line.message["method"] in PROTOCOL_METHODS:
+        return False
+    own = id_key(line.message["id"])
+    came = (one for one in session.lines if not one.sent and one.at <= line.at + seconds)
+    parts = (part for one in came for part in one.parts())
+    return not any(is_response(part) and id_key(part.get("id")) == own for part in parts)
 
 
 def _was_ended(sessions: Sessions, verdict: Finding | Blocked, used: Sequence[Session]) -> bool:

@@ -186,9 +186,13 @@ class Exercise(Mapping[str, ToolExercise]):
         The server may reach out by the clock too, so a second call has to do so.
         """
         self._attempts[tool.name] += 1
+        if self._attempts[tool.name] > 1:
+            self.note_unreached(tool, attempt)
+
+    def note_unreached(self, tool: Tool, what: str) -> None:
+        """Note what a tool does not reach in place of an answer, if it is anything."""
         one = self._tools.setdefault(tool.name, ToolExercise())
-        if self._attempts[tool.name] > 1 and not one.complaint:
-            one.complaint = attempt
+        one.complaint = one.complaint or what
 
     def count_fetch(self, tool: Tool, reply: Reply, arguments: Any, origins: Collection[str] = ()) -> None:
         """Count the fetch of a prompt or a template's resource, which is taken for a tool.

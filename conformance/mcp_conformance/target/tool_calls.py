@@ -10,14 +10,16 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_conformance.client.refusals import asks_client, complaint_about_network
-from mcp_conformance.client.reply import Closed, Reply, Unread
+from mcp_conformance.client.reply import Closed, Reply, Silence, Unread
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.thrown import with_log
 from mcp_conformance.client.tool_call import SLOW_SECONDS, Call, PendingCall, Tool, call_in
 from mcp_conformance.expect import exercised, require_answer, skip
 from mcp_conformance.generation import NoExample
+from mcp_conformance.protocol.text import first_names
 from mcp_conformance.sandbox.traffic import Traffic
 from mcp_conformance.target.arguments import Arguments
+from mcp_conformance.target.circumstances import hosts_tried
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.lists import Lists
 from mcp_conformance.target.pending_calls import PendingCalls
@@ -325,6 +327,10 @@ class ToolCalls:
             self._silent += 1
         self.exercise.count(call.tool, call.reply)
         self.exercise.keep_nearest(call, self._world)
+        if isinstance(call.reply.fault, Silence):
+            session = self._sessions.with_request(call.reply.request)
+            hosts = hosts_tried(session, call.reply.request, self._sessions.settings) if session else []
+            self.exercise.note_unreached(call.tool, first_names(hosts))
         # The process of an ended session would be started again to be asked.
         attempt = self._attempted() if call.reply.fault is None else ""
         if attempt and call.failed:

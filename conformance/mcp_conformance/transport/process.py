@@ -89,6 +89,8 @@ class Process:
 
         They are lost if so much waits for the child already that it has long not read.
         """
+        if self.traffic is not None:
+            self.traffic.look()
         if self._written_at_once(data):
             return
         # The child may wait until its stdout is read, which the thread that writes here would do.
