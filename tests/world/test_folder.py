@@ -48,6 +48,20 @@ def test_the_files_are_there_and_named_by_their_ending(folder):
     assert folder.by_ending(".exe") is None
 
 
+def test_it_is_as_furnished_until_something_is_added_changed_or_deleted(tmp_path):
+    for change in (
+        lambda root: (root / "added").mkdir(),
+        lambda root: (root / "example.txt").write_text("other"),
+        lambda root: (root / "example.csv").unlink(),
+    ):
+        shutil.rmtree(tmp_path)
+        tmp_path.mkdir()
+        folder = furnish(tmp_path)
+        assert folder.is_as_furnished
+        change(tmp_path)
+        assert not folder.is_as_furnished
+
+
 def test_no_file_is_a_module_or_what_programs_look_for_where_they_start(folder):
     names = [path.relative_to(folder.root).parts[0] for path in folder.files]
     assert all(name.startswith("example") for name in names)

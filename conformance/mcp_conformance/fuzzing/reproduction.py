@@ -220,7 +220,7 @@ class CaseReproduction:
     def _still_silent(self, failures: Sequence[FailedCase]) -> list[FailedCase]:
         """Return the cases that get no answer again, the first of them proven alone in its process."""
         for place, one in enumerate(failures[:MAX_PROVEN_ALONE]):
-            if self._is_silent_alone(one):
+            if self._is_silent_alone(one) and self._is_silent_as_furnished(one):
                 return [self._confirmed(one), *self._also_silent(failures[place + 1 :])]
         return []
 
@@ -243,6 +243,21 @@ class CaseReproduction:
         if begun is not None and (not is_proven or isinstance(reply.fault, Closed)):
             return self._is_silent_alone(failed)
         return is_silent
+
+    def _is_silent_as_furnished(self, failed: FailedCase) -> bool:
+        """Return whether a case gets no answer in the folder as it was at first either.
+
+        Other calls may have made a folder of it in which this one takes long.
+        """
+        try:
+            with self.server.sessions.session_as_furnished() as session:
+                if session is None:
+                    return True
+                self.server.sessions.prepare(session)
+                reply = self.target.ask(session, failed.case.text, self._max_wait(failed))
+                return failed.is_seen_in(reply)
+        except Skipped:
+            return False
 
     def _sent_alone(self, failed: FailedCase) -> _Begun:
         """Send a case to a process of its own."""

@@ -284,6 +284,23 @@ class Sessions:
         return session
 
     @contextmanager
+    def session_as_furnished(self) -> Iterator[Session | None]:
+        """Start a process in the folder as it was before any call, and end it; give None if it is so still.
+
+        Raises as `reproduction_session` does.
+        """
+        with self.settings.folder_as_furnished() as is_done:
+            if not is_done:
+                yield None
+                return
+            self.processes.stop()  # those started ahead have the other folder
+            session = self.own_reproduction_session()
+            try:
+                yield session
+            finally:
+                session.close()
+
+    @contextmanager
     def shared_reproduction_session(self) -> Iterator[Session]:
         """Yield the session in which requests are sent again together; replace one that does not answer.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -333,6 +334,20 @@ class Settings:
     def renew_folder(self) -> bool:
         """Furnish the folder of the server anew, a few times in a run; return whether that is done."""
         return self.throwaway is not None and self.throwaway.renew(furnish)
+
+    @contextmanager
+    def folder_as_furnished(self) -> Iterator[bool]:
+        """Put the folder as it was at first in the place of what calls have made of it, for a time.
+
+        Gives whether that is done: it is not if they have changed nothing, or for a server that runs already.
+        """
+        folder = self.folder
+        is_ours = self.http is None and self.make_object is None
+        if self.throwaway is None or folder is None or not is_ours or folder.is_as_furnished:
+            yield False
+            return
+        with self.throwaway.replaced(furnish) as is_done:
+            yield is_done
 
     def _confined(
         self,

@@ -5,15 +5,17 @@ from __future__ import annotations
 from mcp_conformance import remedies
 from mcp_conformance.client.reply import Closed
 from mcp_conformance.client.tool_call import Call, call_in
+from mcp_conformance.expect import skip
 from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.sessions import Sessions
 from mcp_conformance.target.transcripts import write_transcripts
-from mcp_conformance.verdicts import Blocked, Finding
+from mcp_conformance.verdicts import Blocked, Cause, Finding
 
 CALLABLE, NOT_FATAL = "tools.call.listed-is-callable", "tools.call.valid-not-fatal"
 MAX_ARGUMENTS = 200
+SLOW_BY_OTHERS = "{tool} answers in time in the folder as it was before other tools were called"
 
 
 def unanswered(sessions: Sessions, call: Call) -> Finding | Blocked:
@@ -22,9 +24,10 @@ def unanswered(sessions: Sessions, call: Call) -> Finding | Blocked:
     If the process ended, the tool is called in a new one: a `Finding` if that ends too.  What the arguments
     name may have been made by other calls: if it answers, these are made in it before the tool is called
     again.  If no new one opens a session, both are reported.  Raises `Skipped` if the server was given up
-    before.
+    before, or if a call is only slow in the folder that other calls have changed.
     """
     if not isinstance(call.reply.fault, Closed):
+        _require_slow_as_furnished(sessions, call)
         return _blocked(call, CALLABLE)
     try:
         session = sessions.connect("a call ended the process")
@@ -51,6 +54,16 @@ def unanswered(sessions: Sessions, call: Call) -> Finding | Blocked:
         tool=call.tool.name,
         fatal=True,
     )
+
+
+def _require_slow_as_furnished(sessions: Sessions, call: Call) -> None:
+    with sessions.session_as_furnished() as session:
+        if session is None:
+            return
+        sessions.prepare(session)
+        again = call_in(session, call.tool, renamed_value(session, call.arguments))
+    if again.reply.fault is None:
+        skip(SLOW_BY_OTHERS.format(tool=call.tool.name), cause=Cause.CIRCUMSTANCES)
 
 
 def _blocked(call: Call, rule: str, more: str = "") -> Blocked:

@@ -114,6 +114,29 @@ class Throwaway:
         self.renewals += 1
         return True
 
+    @contextmanager
+    def replaced(self, by: Callable[[Path], object]) -> Iterator[bool]:
+        """Put a newly furnished working directory in the place of the other, for a time; give whether it is.
+
+        What is made in it is deleted.
+        """
+        new, old = (self.root / secrets.token_hex(8) for _ in range(2))
+        try:
+            new.mkdir()
+            by(new)
+            self.work.rename(old)
+        except OSError:
+            yield False
+            return
+        try:
+            new.rename(self.work)
+            yield True
+        finally:
+            with suppress(OSError):
+                self.work.rename(new)
+            old.rename(self.work)
+            remove_tree(str(new))
+
     def put(self, file: Path, content: bytes) -> bool:
         """Write a new file elsewhere, which is deleted with this folder; return whether it was not there."""
         try:

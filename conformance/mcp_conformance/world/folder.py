@@ -66,7 +66,7 @@ NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*]')
 class Folder:
     """A furnished folder at ``root``, an absolute path; ``is_cwd`` says that the server works there.
 
-    It knows what it was furnished with, and reads nothing: calls of tools may have changed that since.
+    It knows what it was furnished with: calls of tools may have changed that since.
     """
 
     root: Path
@@ -86,6 +86,26 @@ class Folder:
             path.write_bytes(content)
             if not name.startswith(GIT):
                 os.utime(path, (CHANGED, CHANGED))
+
+    @property
+    def is_as_furnished(self) -> bool:
+        """Whether there are the same files and folders as at first, each as long; links are not followed."""
+        left = {self.root / name: len(content) for name, content in _files().items()}
+        places = [*left, *(self.root / GIT / name / "any" for name in GIT_FOLDERS)]
+        folders = {parent for place in places for parent in place.parents}
+        waiting = [self.root]
+        try:
+            while waiting:
+                with os.scandir(waiting.pop()) as entries:
+                    for entry in entries:
+                        path = Path(entry.path)
+                        if path in folders and entry.is_dir(follow_symlinks=False):
+                            waiting.append(path)
+                        elif left.pop(path, None) != entry.stat(follow_symlinks=False).st_size:
+                            return False
+        except OSError:
+            return False
+        return not left
 
     @property
     def files(self) -> tuple[Path, ...]:
