@@ -316,7 +316,7 @@ def _add_list(commands: Commands) -> None:
     state.add_argument("--unchecked", action="store_true", help="only those without a check")
     unread = f"only those that nobody has read against {revisions.KNOWN[-1]} yet"
     list_.add_argument("--unreviewed", action="store_true", help=unread)
-    official = "the scenarios of the official conformance suite, each with the rules that judge the same"
+    official = "the checks of the official conformance suite, each with the rules that judge the same"
     list_.add_argument("--official", action="store_true", help=official)
     list_.add_argument(
         "--format",

@@ -14,7 +14,7 @@ from mcp_conformance.report.text import explanation
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.catalogue import Requirement
 from mcp_conformance.requirements.checks import checked
-from mcp_conformance.requirements.official import NOT_HERE, SCENARIOS, scenarios_of
+from mcp_conformance.requirements.official import SCENARIOS, official_checks, official_ids, rules_of
 
 Outcomes = Mapping[str, Mapping[str, Outcome]]
 """The worst outcome of each requirement in each revision."""
@@ -76,7 +76,7 @@ def _as_json(rows: Sequence[Requirement], only: str | None, outcomes: Outcomes |
             "says": row.says,
             "fix": row.fix,
             "spec": row.url(only or row.revisions[-1]),
-            "official": scenarios_of(row.id),
+            "official": official_ids(row.id),
             **({} if outcomes is None else {"outcomes": outcomes.get(row.id, {})}),
         }
         for row in rows
@@ -98,39 +98,44 @@ def _as_markdown(rows: Sequence[Requirement], only: str | None, outcomes: Outcom
 
 
 def _as_scenarios(rows: Sequence[Requirement], *, is_whole: bool) -> Iterator[str]:
-    """Yield a line for each scenario of the official suite with some of these rules, and the counts.
+    """Yield the scenarios of the official suite, a line for each check with some of these rules, and counts.
 
-    Those without a rule are among all rules only.
+    Checks without a rule are among all rules only.
     """
-    chosen = [row.id for row in rows]
-    shared = {name: [id for id in rules if id in chosen] for name, rules in SCENARIOS.items()}
-    for name, rules in shared.items():
-        if rules:
-            yield f"{name:<48} {', '.join(rules)}"
-    for name, why in NOT_HERE.items() if is_whole else ():
-        yield f"{name:<48} (none: {why})"
-    common = {id for rules in shared.values() for id in rules}
+    chosen = {row.id for row in rows}
+    for name, scenario in SCENARIOS.items():
+        lines = [
+            f"  {id:<62} {', '.join(shared)}" if shared else f"  {id:<62} (none: {judges})"
+            for id, judges in scenario.checks.items()
+            if (shared := [rule for rule in judges if rule in chosen] if isinstance(judges, tuple) else [])
+            or (is_whole and isinstance(judges, str))
+        ]
+        if lines:
+            yield name
+            yield from lines
+    common = {rule for rules in official_checks().values() if isinstance(rules, tuple) for rule in rules}
     own = Counter(id.partition(".")[0] for id in chosen if id in checked() and id not in common)
     families = ", ".join(f"{family} {count}" for family, count in own.most_common())
     others = f"{own.total()} others are checked only here{': ' if own else ''}{families}"
-    yield f"{len(common)} of these rules are in official scenarios, {others}"
+    yield f"{len(common & chosen)} of these rules are in official checks, {others}"
 
 
 FORMATS = {"text": _as_text, "json": _as_json, "md": _as_markdown}
 
 
 def explain(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
-    """Print a requirement in full."""
+    """Print a requirement in full, or each that judges the same as an official check."""
     expect_no_more(rest, command)
     if options.id.startswith(f"{catalogue.OWN}.") and (file := configuration("explain")) is not None:
         catalogue.use_own_rules(file.project.rules)
     _matching(options.id)
-    if options.id not in {*catalogue.all_requirements(), *catalogue.own_rules()}:
+    is_known = options.id in {*catalogue.all_requirements(), *catalogue.own_rules()}
+    ids = (options.id,) if is_known else rules_of(options.id)
+    if not ids:
         raise UsageError(
             f"{options.id!r} is a family: name one of its requirements (mcp-conformance list {options.id})"
         )
-    for line in explanation(catalogue.requirement(options.id)):
-        print(line)  # noqa: T201
+    print("\n\n".join("\n".join(explanation(catalogue.requirement(id))) for id in ids))  # noqa: T201
     return 0
 
 

@@ -49,6 +49,7 @@ from mcp_conformance.report.text import (
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.catalogue import families
 from mcp_conformance.requirements.checks import PACKAGE, family_of
+from mcp_conformance.requirements.official import official_ids
 from mcp_conformance.sdks.deviations import known_fact
 from mcp_conformance.sdks.evidence import Evidence as Shown
 from mcp_conformance.sdks.recognition import sdk_of
@@ -248,6 +249,8 @@ def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) 
     """
     for one in reversed(results):
         item.user_properties += [(name, str(getattr(one, name))) for name in PROPERTIES]
+        official = ", ".join(official_ids(one.requirement, one.revision))
+        item.user_properties += [("official", official)] if official else []
         item.user_properties += [("finding", one.text)] if one.text else []
         item.user_properties += [("baseline", one.baseline)] if one.baseline else []
         item.user_properties += [("defect", one.defect)] if one.defect else []

@@ -17,7 +17,7 @@ from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool, Requir
 from mcp_conformance.report.model import DEAD, REFUSED, FoundDefect, Interface, Report, Result, plural
 from mcp_conformance.requirements.catalogue import Requirement, families
 from mcp_conformance.requirements.checks import checked
-from mcp_conformance.requirements.official import scenarios_of
+from mcp_conformance.requirements.official import official_ids
 from mcp_conformance.target.budgets import written
 from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.settings import OPEN_WORLD_CALLS, Settings
@@ -412,7 +412,7 @@ def explanation(row: Requirement) -> Iterator[str]:
         ("Changed", row.changed),
         ("Careful", row.pitfalls),
         ("A server that breaks it", row.mutant),
-        ("In the official suite", ", ".join(scenarios_of(row.id))),
+        ("In the official suite", ", ".join(official_ids(row.id))),
     )
     for title, text in texts:
         if text:

@@ -220,11 +220,16 @@ def select(pattern: str) -> frozenset[str]:
     """Return the ids that are `pattern` or below it.
 
     ``tools`` is a family, ``tools.def`` a group, ``tools.def.name-string`` one row; ``tools.de`` is nothing.
+    A name of the official suite selects the rules that judge the same (`official.rules_of`).
     Raises `UnknownRequirement` for what matches nothing.
     """
     below = f"{pattern}."
     rows = {**_rows_of(_first_segment(pattern)), **_own}
     ids = frozenset(id for id in rows if id == pattern or id.startswith(below))
+    if not ids:
+        from mcp_conformance.requirements.official import rules_of  # noqa: PLC0415  (few patterns need it)
+
+        ids = frozenset(rules_of(pattern))
     if not ids:
         raise UnknownRequirement(pattern, _similar(pattern, _names_and_groups()))
     return ids

@@ -1,134 +1,417 @@
-"""The scenarios of the official conformance suite for servers, and the rules here that judge the same.
+"""The checks of the official conformance suite for servers, and the rules here that judge the same.
 
-They are those of modelcontextprotocol/conformance of 2026-08-07 (0.2.0-alpha.11).  Nearly all of them need
-tools, prompts or resources of a server that was written for them; the rules judge what any server has.
+They are those of `VERSION` of @modelcontextprotocol/conformance.  Its ids stand beside ours in reports.
+Nearly all of its checks need tools, prompts or resources of a server that was written for them; the rules
+judge what any server has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
+from typing import NamedTuple
 
-MRTR = "input-required-result"
-SCENARIOS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "server-initialize": ("lifecycle.initialize.responds", "http.session.id-visible-ascii"),
-        "server-session-lifecycle": (
-            *("http.post.notification-202", "http.session.delete-status", "http.session.unknown-404"),
-        ),
-        "server-stateless": (
+VERSION = "0.2.0-alpha.12"
+WIRE = "wire-schema-valid"
+"""The id of the check that nearly every scenario ends with."""
+_SHAPES = (
+    *("jsonrpc.version-member", "jsonrpc.message-shape", "jsonrpc.result-xor-error", "jsonrpc.result-object"),
+    *("jsonrpc.error-object", "jsonrpc.error-code-integer", "tools.list.result-shape"),
+    *("tools.call.result-content-array", "prompts.list.result-shape", "prompts.get.result-shape"),
+    *("resources.list.result-shape", "resources.templates.result-shape", "resources.read.result-shape"),
+    *("completion.result-shape", "result.result-type-present"),
+)
+_ELICITS, _ASKS = ("clientfeature.elicitation.schema",), ("mrtr.at-least-one", "mrtr.request-kinds")
+_RETRIES = ("mrtr.retry-self-contained",)
+_GETS = ("prompts.get.listed-is-gettable", "prompts.get.result-shape")
+_MRTR, _NOT_FOUND = "input-required-result", "sep-2575-http-server-method-not-found-404"
+_SCHEMA = "compares a listed schema with the one that its server was written with"
+_NO_TASKS = "about the extension for tasks of 2026-07-28, which has no rule here"
+_NO_SKILLS = "about the extension for skills, which has no rule here"
+
+Rules = tuple[str, ...]
+"""The ids of rules here."""
+Checks = Mapping[str, Mapping[str, Rules | str]]
+"""The checks of scenarios by their ids: the rules that judge the same, or why there is none."""
+
+
+class Scenario(NamedTuple):
+    """The ``checks`` of a scenario, and the revisions in which it runs; ``until`` is "" if it still does."""
+
+    checks: Mapping[str, Rules | str]
+    since: str
+    until: str = ""
+
+
+_SESSIONS: Checks = {
+    "server-session-lifecycle": {
+        "server-session-initialized-accepted": ("http.post.notification-202",),
+        "server-session-delete-accepted": ("http.session.delete-status",),
+        "server-session-terminated-returns-404": ("http.session.unknown-404",),
+    },
+}
+_HANDSHAKE: Checks = {
+    "server-initialize": {
+        "server-initialize": ("lifecycle.initialize.responds",),
+        "server-session-id-visible-ascii": ("http.session.id-visible-ascii",),
+    },
+    "ping": {"ping": ("ping.responds", "ping.empty-result")},
+    "logging-set-level": {"logging-set-level": ("logging.set-level.accepted",)},
+    "tools-call-with-logging": {
+        "tools-call-with-logging": ("logging.message.level", "logging.message.data-present"),
+    },
+    "tools-call-sampling": {"tools-call-sampling": ("clientfeature.sampling.schema",)},
+    "tools-call-elicitation": {"tools-call-elicitation": _ELICITS},
+    "resources-subscribe": {"resources-subscribe": ("resources.subscribe.accepted",)},
+    "resources-unsubscribe": {"resources-unsubscribe": ("resources.unsubscribe.accepted",)},
+}
+_EVER: Checks = {
+    "completion-complete": {"completion-complete": ("completion.result-shape",)},
+    "tools-list": {
+        "tools-list": ("tools.list.result-shape", "tools.def.name-string", "tools.def.input-schema-present"),
+        "tools-name-format": ("tools.def.name-length", "tools.def.name-charset"),
+        "tools-list-deterministic-order": ("tools.list.deterministic-order",),
+    },
+    "tools-call-simple-text": {
+        "tools-call-simple-text": ("tools.call.result-content-array", "content.text.text-string"),
+    },
+    "tools-call-image": {"tools-call-image": ("content.image.fields", "content.image.base64")},
+    "tools-call-audio": {"tools-call-audio": ("content.audio.fields", "content.audio.base64")},
+    "tools-call-embedded-resource": {
+        "tools-call-embedded-resource": ("content.embedded.fields", "content.embedded.text-or-blob"),
+    },
+    "tools-call-mixed-content": {"tools-call-mixed-content": ("tools.call.content-known-type",)},
+    "tools-call-error": {"tools-call-error": ("tools.call.execution-error-as-result",)},
+    "tools-call-with-progress": {
+        "tools-call-with-progress": ("progress.token-known", "progress.increasing"),
+    },
+    "prompts-list": {"prompts-list": ("prompts.list.result-shape", "prompts.def.name-string")},
+    "prompts-get-simple": {
+        "prompts-get-simple": (*_GETS, "prompts.get.message-role", "prompts.get.message-content-single"),
+    },
+    "prompts-get-with-args": {"prompts-get-with-args": (*_GETS, "prompts.get.arguments-substituted")},
+    "prompts-get-embedded-resource": {"prompts-get-embedded-resource": ("content.embedded.fields",)},
+    "prompts-get-with-image": {"prompts-get-with-image": ("content.image.fields",)},
+    "resources-list": {"resources-list": ("resources.list.result-shape",)},
+    "resources-read-text": {
+        "resources-read-text": ("resources.read.listed-is-readable", "resources.read.result-shape"),
+    },
+    "resources-read-binary": {
+        "resources-read-binary": ("resources.read.result-shape", "content.resource.blob-base64"),
+    },
+    "resources-templates-read": {"resources-templates-read": ("resources.templates.expansion-readable",)},
+}
+_NEWEST_HANDSHAKE: Checks = {
+    "server-sse-polling": {
+        "server-sse-priming-event": ("http.sse.priming-event",),
+        "server-sse-retry-field": ("http.sse.retry-before-close",),
+        "server-sse-disconnect-resume": ("http.resume.replays",),
+    },
+    "elicitation-sep1034-defaults": {
+        "elicitation-sep1034-string-default": _ELICITS,
+        "elicitation-sep1034-integer-default": _ELICITS,
+        "elicitation-sep1034-number-default": _ELICITS,
+        "elicitation-sep1034-enum-default": _ELICITS,
+        "elicitation-sep1034-boolean-default": _ELICITS,
+    },
+    "elicitation-sep1330-enums": {
+        "elicitation-sep1330-untitled-single": _ELICITS,
+        "elicitation-sep1330-titled-single": _ELICITS,
+        "elicitation-sep1330-legacy-enumnames": _ELICITS,
+        "elicitation-sep1330-untitled-multi": _ELICITS,
+        "elicitation-sep1330-titled-multi": _ELICITS,
+    },
+}
+_SINCE_ICONS: Checks = {
+    "server-sse-multiple-streams": {
+        "server-accepts-multiple-post-streams": ("http.post.same-id",),
+        "server-sse-streams-functional": ("http.sse.response-comes",),
+    },
+    "dns-rebinding-protection": {
+        "localhost-host-rebinding-rejected": ("http.security.host", "http.security.origin-checked"),
+        "localhost-host-valid-accepted": ("http.security.host",),
+    },
+    "json-schema-2020-12": {
+        "json-schema-2020-12-tool-found": _SCHEMA,
+        "json-schema-2020-12-$schema": _SCHEMA,
+        "json-schema-2020-12-$defs": _SCHEMA,
+        "json-schema-2020-12-additionalProperties": _SCHEMA,
+        "sep-2106-anchor-keyword-preserved": _SCHEMA,
+        "sep-2106-composition-keywords-preserved": _SCHEMA,
+        "sep-2106-conditional-keywords-preserved": _SCHEMA,
+    },
+}
+_MODERN: Checks = {
+    "server-stateless": {
+        "sep-2575-request-meta-invalid-missing-meta": ("reqmeta.missing-meta",),
+        "sep-2575-request-meta-invalid-missing-protocol-version": ("reqmeta.missing-protocol-version",),
+        "sep-2575-request-meta-invalid-missing-client-capabilities": ("reqmeta.missing-client-capabilities",),
+        "sep-2575-request-meta-client-info-optional": ("reqmeta.client-info-optional",),
+        "sep-2575-http-server-meta-invalid-400": ("http.status.missing-meta",),
+        "sep-2575-server-implements-discover": (
             *("discover.implemented", "discover.supported-versions", "discover.capabilities"),
-            *("discover.capabilities-true", "capabilities.prompts.declared", "result.server-info"),
-            *("reqmeta.missing-meta", "reqmeta.missing-protocol-version"),
-            *("reqmeta.missing-client-capabilities", "reqmeta.client-info-optional"),
-            *("reqmeta.missing-capability-error", "reqmeta.log-opt-in", "logging.opt-in"),
-            *(
-                "removed.initialize",
-                "removed.ping",
-                "removed.logging-set-level",
-                "removed.resource-subscribe",
-            ),
+        ),
+        "sep-2575-server-identifies-in-result-meta": ("result.server-info", "discover.server-info"),
+        "sep-2575-server-declares-prompts-in-discover": ("capabilities.prompts.declared",),
+        "sep-2575-discover-capabilities-match-handlers": ("discover.capabilities-true",),
+        "sep-2575-server-unsupported-version-error": (
             *("version.unsupported-error", "version.unsupported-supported-list"),
             *("version.unsupported-requested", "version.list-consistent"),
-            *("http.status.unknown-method", "http.status.removed-method", "http.status.missing-meta"),
-            *("http.status.missing-capability", "http.headers.error-id", "http.version.matches-meta"),
-            *("http.version.unsupported-modern", "http.sse.no-requests-modern", "subscriptions.ack-sent"),
-            *("subscriptions.id-tag", "subscriptions.filter-honoured", "subscriptions.list-changed-sent"),
         ),
-        "server-sse-multiple-streams": ("http.sse.response-comes", "http.post.same-id"),
-        "server-sse-polling": (
-            "http.sse.priming-event",
-            "http.sse.retry-before-close",
-            "http.resume.replays",
+        "sep-2575-http-server-unsupported-version-400": ("http.version.unsupported-modern",),
+        "sep-2575-http-server-header-mismatch-400": ("http.version.matches-meta",),
+        "sep-2575-server-rejects-undeclared-capability": ("reqmeta.missing-capability-error",),
+        "sep-2575-missing-capability-http-400": ("http.status.missing-capability",),
+        _NOT_FOUND: ("http.status.unknown-method",),
+        f"{_NOT_FOUND}-initialize": ("removed.initialize", "http.status.removed-method"),
+        f"{_NOT_FOUND}-ping": ("removed.ping", "http.status.removed-method"),
+        f"{_NOT_FOUND}-logging-setlevel": ("removed.logging-set-level", "http.status.removed-method"),
+        f"{_NOT_FOUND}-resources-subscribe": ("removed.resource-subscribe", "http.status.removed-method"),
+        f"{_NOT_FOUND}-resources-unsubscribe": ("removed.resource-subscribe", "http.status.removed-method"),
+        "sep-2575-http-server-no-independent-requests-on-stream": ("http.sse.no-requests-modern",),
+        "sep-2575-server-no-log-without-loglevel": ("reqmeta.log-opt-in", "logging.opt-in"),
+        "sep-2575-server-sends-subscription-ack": ("subscriptions.ack-sent", "subscriptions.ack-first"),
+        "sep-2575-server-tags-subscription-id": ("subscriptions.id-tag",),
+        "sep-2575-server-honors-notification-filter": ("subscriptions.filter-honoured",),
+        "sep-2575-server-sends-prompts-list-changed-on-subscription": (
+            *("subscriptions.list-changed-sent", "prompts.list-changed.sent"),
         ),
-        "dns-rebinding-protection": ("http.security.host", "http.security.origin-checked"),
-        "http-header-validation": (
+        "sep-2575-server-sends-tools-list-changed-on-subscription": (
+            *("subscriptions.list-changed-sent", "tools.list-changed.sent"),
+        ),
+        "sep-2575-http-server-error-jsonrpc-id": ("http.headers.error-id", "jsonrpc.response-id-echo"),
+    },
+    "http-header-validation": {
+        "sep-2243-server-reject-invalid-headers": (
             *("http.headers.method-missing", "http.headers.method-mismatch", "http.headers.method-case"),
             *("http.headers.name-missing", "http.headers.name-mismatch"),
-            *("http.headers.names-case-insensitive", "http.headers.white-space"),
         ),
-        "http-custom-header-server-validation": (
-            *("http.param.missing", "http.param.mismatch", "http.param.base64"),
-            "http.param.invalid-characters",
+        "sep-2243-server-reject-error-code": (
+            *("http.headers.method-missing", "http.headers.method-mismatch"),
+            *("http.headers.name-missing", "http.headers.name-mismatch"),
         ),
-        "ping": ("ping.responds", "ping.empty-result"),
-        "logging-set-level": ("logging.set-level.accepted",),
-        "completion-complete": ("completion.result-shape",),
-        "caching": (
-            *("caching.hints.tools-list", "caching.hints.prompts-list", "caching.hints.resources-list"),
-            *("caching.hints.resources-templates-list", "caching.hints.resources-read"),
-            *("caching.scope-enum", "caching.ttl-integer", "caching.ttl-non-negative"),
+        "sep-2243-header-name-case-insensitive": ("http.headers.names-case-insensitive",),
+        "sep-2243-server-accepts-whitespace-header-value": ("http.headers.white-space",),
+    },
+    "http-custom-header-server-validation": {
+        "sep-2243-server-decode-base64": ("http.param.base64",),
+        "sep-2243-server-validate-param-match": ("http.param.mismatch", "http.param.missing"),
+        "sep-2243-server-reject-param-mismatch": ("http.param.mismatch", "http.param.missing"),
+        "sep-2243-server-reject-invalid-param-chars": ("http.param.invalid-characters",),
+    },
+    "caching": {
+        "sep-2549-tools-list-caching-hints": ("caching.hints.tools-list",),
+        "sep-2549-prompts-list-caching-hints": ("caching.hints.prompts-list",),
+        "sep-2549-resources-list-caching-hints": ("caching.hints.resources-list",),
+        "sep-2549-resources-templates-list-caching-hints": ("caching.hints.resources-templates-list",),
+        "sep-2549-resources-read-caching-hints": ("caching.hints.resources-read",),
+        "sep-2549-ttl-non-negative": ("caching.ttl-non-negative", "caching.ttl-integer"),
+        "sep-2549-cache-scope-valid": ("caching.scope-enum",),
+    },
+    "sep-2164-resource-not-found": {
+        "sep-2164-no-empty-contents": (
+            *("resources.read.not-found-not-empty", "resources.read.not-found-is-error"),
         ),
-        "tools-list": (
-            *("tools.list.result-shape", "tools.def.name-string", "tools.def.name-length"),
-            *("tools.def.name-charset", "tools.def.input-schema-present"),
-        ),
-        "tools-call-simple-text": ("tools.call.result-content-array", "content.text.text-string"),
-        "tools-call-image": ("content.image.fields", "content.image.base64"),
-        "tools-call-audio": ("content.audio.fields", "content.audio.base64"),
-        "tools-call-embedded-resource": ("content.embedded.fields", "content.embedded.text-or-blob"),
-        "tools-call-mixed-content": ("tools.call.content-known-type",),
-        "tools-call-error": ("tools.call.execution-error-as-result",),
-        "tools-call-with-logging": ("logging.message.level", "logging.message.data-present"),
-        "tools-call-with-progress": ("progress.token-known", "progress.increasing"),
-        "tools-call-sampling": ("clientfeature.sampling.schema",),
-        "tools-call-elicitation": ("clientfeature.elicitation.schema",),
-        "elicitation-sep1034-defaults": ("clientfeature.elicitation.schema",),
-        "elicitation-sep1330-enums": ("clientfeature.elicitation.schema",),
-        "prompts-list": ("prompts.list.result-shape", "prompts.def.name-string"),
-        "prompts-get-simple": (
-            *("prompts.get.listed-is-gettable", "prompts.get.result-shape"),
-            *("prompts.get.message-role", "prompts.get.message-content-single"),
-        ),
-        "prompts-get-with-args": ("prompts.get.listed-is-gettable", "prompts.get.result-shape"),
-        "prompts-get-embedded-resource": ("content.embedded.fields",),
-        "prompts-get-with-image": ("content.image.fields",),
-        "resources-list": ("resources.list.result-shape",),
-        "resources-read-text": ("resources.read.listed-is-readable", "resources.read.result-shape"),
-        "resources-read-binary": ("resources.read.result-shape", "content.resource.blob-base64"),
-        "resources-templates-read": ("resources.templates.expansion-readable",),
-        "resources-subscribe": ("resources.subscribe.accepted",),
-        "resources-unsubscribe": ("resources.unsubscribe.accepted",),
-        "sep-2164-resource-not-found": (
-            *("resources.read.not-found-is-error", "resources.read.not-found-code"),
-            *("resources.read.not-found-not-empty", "resources.read.not-found-data-uri"),
-        ),
-        f"{MRTR}-basic-elicitation": ("mrtr.at-least-one", "mrtr.request-kinds"),
-        f"{MRTR}-basic-sampling": ("mrtr.at-least-one", "mrtr.request-kinds"),
-        f"{MRTR}-basic-list-roots": ("mrtr.at-least-one", "mrtr.request-kinds"),
-        f"{MRTR}-request-state": ("mrtr.state-is-string", "mrtr.retry-self-contained"),
-        f"{MRTR}-multiple-input-requests": ("mrtr.keys-unique", "mrtr.retry-self-contained"),
-        f"{MRTR}-multi-round": ("mrtr.retry-self-contained",),
-        f"{MRTR}-missing-input-response": ("mrtr.reask-missing",),
-        f"{MRTR}-non-tool-request": ("mrtr.at-least-one", "mrtr.request-kinds"),
-        f"{MRTR}-result-type": ("mrtr.result-type", "result.result-type-present"),
-        f"{MRTR}-unsupported-methods": ("mrtr.allowed-methods",),
-        f"{MRTR}-tampered-state": ("mrtr.tampered-state",),
-        f"{MRTR}-capability-check": ("mrtr.respect-capabilities",),
-        f"{MRTR}-ignore-extra-params": ("mrtr.extra-ignored",),
-        f"{MRTR}-validate-input": ("mrtr.validates-responses", "mrtr.protocol-error-code"),
-    }
-)
-"""The rules by scenario."""
-TASKS_EXTENSION = "about the extension for tasks, which is not tested here"
-NOT_HERE: Mapping[str, str] = MappingProxyType(
+        "sep-2164-error-code": ("resources.read.not-found-code",),
+        "sep-2164-data-uri": ("resources.read.not-found-data-uri",),
+    },
+    f"{_MRTR}-basic-elicitation": {
+        "sep-2322-elicitation-incomplete": _ASKS,
+        "sep-2322-elicitation-complete": _RETRIES,
+    },
+    f"{_MRTR}-basic-sampling": {
+        "sep-2322-sampling-incomplete": _ASKS,
+        "sep-2322-sampling-complete": _RETRIES,
+    },
+    f"{_MRTR}-basic-list-roots": {
+        "sep-2322-list-roots-incomplete": _ASKS,
+        "sep-2322-list-roots-complete": _RETRIES,
+    },
+    f"{_MRTR}-request-state": {
+        "sep-2322-request-state-incomplete": ("mrtr.state-is-string",),
+        "sep-2322-request-state-complete": _RETRIES,
+    },
+    f"{_MRTR}-multiple-input-requests": {
+        "sep-2322-multiple-inputs-incomplete": ("mrtr.keys-unique",),
+        "sep-2322-multiple-inputs-complete": _RETRIES,
+    },
+    f"{_MRTR}-multi-round": {
+        "sep-2322-multi-round-r1": _ASKS,
+        "sep-2322-multi-round-r2": _RETRIES,
+        "sep-2322-multi-round-r3": _RETRIES,
+    },
+    f"{_MRTR}-missing-input-response": {
+        "sep-2322-missing-response-rerequests": ("mrtr.reask-missing",),
+    },
+    f"{_MRTR}-non-tool-request": {
+        "sep-2322-non-tool-incomplete": _ASKS,
+        "sep-2322-non-tool-complete": _RETRIES,
+    },
+    f"{_MRTR}-result-type": {
+        "sep-2322-result-type-included": ("mrtr.result-type", "result.result-type-present"),
+    },
+    f"{_MRTR}-unsupported-methods": {
+        "sep-2322-not-on-unsupported-requests": ("mrtr.allowed-methods",),
+    },
+    f"{_MRTR}-tampered-state": {"sep-2322-reject-tampered-state": ("mrtr.tampered-state",)},
+    f"{_MRTR}-capability-check": {
+        "sep-2322-respect-client-capabilities": ("mrtr.respect-capabilities",),
+    },
+    f"{_MRTR}-ignore-extra-params": {"sep-2322-ignore-unexpected-params": ("mrtr.extra-ignored",)},
+    f"{_MRTR}-validate-input": {
+        "sep-2322-validate-input-responses": ("mrtr.validates-responses",),
+        "sep-2322-error-on-protocol-error": ("mrtr.protocol-error-code",),
+    },
+}
+_TASKS: Checks = {
+    "tasks-lifecycle": {
+        "tasks-sync-tool-call": _NO_TASKS,
+        "sep-2663-result-type-task-on-create": _NO_TASKS,
+        "sep-2663-tasks-get-status-working": _NO_TASKS,
+        "sep-2663-tasks-get-status-completed": _NO_TASKS,
+        "sep-2663-tool-error-uses-completed-status": _NO_TASKS,
+        "sep-2663-tasks-get-status-failed": _NO_TASKS,
+        "sep-2663-cancel-ack-empty-result": _NO_TASKS,
+        "tasks-cancel-terminal-idempotent-ack": _NO_TASKS,
+    },
+    "tasks-capability-negotiation": {
+        "tasks-extension-advertised": _NO_TASKS,
+        "sep-2663-tasks-methods-non-declaring": _NO_TASKS,
+        "sep-2663-server-rejects-undeclared-client": _NO_TASKS,
+        "tasks-per-request-meta-opt-in": _NO_TASKS,
+    },
+    "tasks-wire-fields": {
+        "tasks-wire-field-renames": _NO_TASKS,
+        "tasks-no-early-ttl-expiry": _NO_TASKS,
+        "tasks-no-related-task-meta-on-inlined-result": _NO_TASKS,
+    },
+    "tasks-request-state-removal": {
+        "tasks-create-result-no-request-state": _NO_TASKS,
+        "tasks-get-detailed-no-request-state": _NO_TASKS,
+    },
+    "tasks-mrtr-input": {
+        "sep-2663-tasks-get-status-input-required": _NO_TASKS,
+        "tasks-mrtr-tasks-update-resumes": _NO_TASKS,
+        "tasks-mrtr-partial-fulfillment": _NO_TASKS,
+    },
+    "tasks-request-headers": {
+        "tasks-headers-tolerate-mcp-method-on-tools-call": _NO_TASKS,
+        "sep-2663-routing-headers-accepted-on-tasks-get": _NO_TASKS,
+        "tasks-headers-reject-mismatched-method": ("http.headers.method-mismatch",),
+        "sep-2663-server-rejects-mismatched-mcp-name-on-tasks-get": _NO_TASKS,
+    },
+    "tasks-dispatch-and-envelope": {
+        "sep-2663-tasks-result-removed-method-not-found": ("removed.core-tasks",),
+        "tasks-removed-tasks-list": ("removed.core-tasks",),
+        "tasks-server-directed-creation-no-hint": _NO_TASKS,
+        "sep-2663-legacy-task-param-ignored": _NO_TASKS,
+        "tasks-immediate-result-shortcut": _NO_TASKS,
+        "tasks-result-type-complete-on-non-task-responses": _NO_TASKS,
+        "sep-2663-durable-create-strong-consistency": _NO_TASKS,
+        "sep-2663-tasks-get-invalid-task-id-32602": _NO_TASKS,
+    },
+    "tasks-status-notifications": {"tasks-status-notifications": _NO_TASKS},
+    "tasks-required-task-error": {
+        "sep-2663-server-returns-missing-capability-when-required": _NO_TASKS,
+        "sep-2663-server-returns-missing-capability-data-shape": _NO_TASKS,
+    },
+    "tasks-mrtr-composition": {"sep-2663-mrtr-synchronous-before-task-creation": _NO_TASKS},
+}
+_SKILLS: Checks = {
+    "sep-2640-skills-enumeration": {
+        "sep-2640-capability-declaration-inline": _NO_SKILLS,
+        "sep-2640-capability-requires-resources": _NO_SKILLS,
+        "sep-2640-capability-commits-to-methods": _NO_SKILLS,
+        "sep-2640-capability-empty-object": _NO_SKILLS,
+        "sep-2640-skills-list-implemented": _NO_SKILLS,
+        "sep-2640-skills-list-pagination": _NO_SKILLS,
+        "sep-2640-skills-list-entry-atomic": _NO_SKILLS,
+        "sep-2640-skills-list-cache-attributes": _NO_SKILLS,
+        "sep-2640-entry-uri-required": _NO_SKILLS,
+        "sep-2640-entry-frontmatter-required": _NO_SKILLS,
+        "sep-2640-entry-uri-matches-frontmatter-name": _NO_SKILLS,
+        "sep-2640-skill-uri-scheme": _NO_SKILLS,
+        "sep-2640-entry-resources-required": _NO_SKILLS,
+        "sep-2640-resources-complete": _NO_SKILLS,
+        "sep-2640-resources-uri-within-skill": _NO_SKILLS,
+        "sep-2640-resources-digest-format": _NO_SKILLS,
+        "sep-2640-resources-size-required": _NO_SKILLS,
+        "sep-2640-limit-resources-per-skill": _NO_SKILLS,
+        "sep-2640-limit-total-size": _NO_SKILLS,
+        "sep-2640-metadata-reserved-prefix": _NO_SKILLS,
+        "sep-2640-name-naming-rules": _NO_SKILLS,
+        "sep-2640-authority-reg-name": _NO_SKILLS,
+        "sep-2640-names-should-be-unique": _NO_SKILLS,
+        "sep-2640-skills-get-implemented": _NO_SKILLS,
+        "sep-2640-skills-get-entry-shape": _NO_SKILLS,
+        "sep-2640-skills-get-cache-attributes": _NO_SKILLS,
+        "sep-2640-skills-get-no-cursor": _NO_SKILLS,
+        "sep-2640-skills-get-unknown-uri-invalid-params": _NO_SKILLS,
+        "sep-2640-skillmd-required": _NO_SKILLS,
+        "sep-2640-skillmd-frontmatter": _NO_SKILLS,
+        "sep-2640-entry-frontmatter-identical": _NO_SKILLS,
+    },
+    "sep-2640-skills-manifest": {
+        "sep-2640-skillmd-mimetype": _NO_SKILLS,
+        "sep-2640-skillmd-metadata-name": _NO_SKILLS,
+        "sep-2640-skillmd-metadata-description": _NO_SKILLS,
+        "sep-2640-final-segment-equals-name": _NO_SKILLS,
+        "sep-2640-meta-prefix": _NO_SKILLS,
+    },
+    "sep-2640-skills-directory": {
+        "sep-2640-capability-directory-read-flag": _NO_SKILLS,
+        "sep-2640-directory-read-method-registered": _NO_SKILLS,
+        "sep-2640-directory-read-result-resources-shape": _NO_SKILLS,
+        "sep-2640-directory-read-subdir-mimetype": _NO_SKILLS,
+        "sep-2640-directory-read-invalid-params": _NO_SKILLS,
+        "sep-2640-directory-read-pagination": _NO_SKILLS,
+    },
+}
+
+
+def _scenarios(checks: Checks, since: str, until: str = "") -> dict[str, Scenario]:
+    return {name: Scenario(of_one, since, until) for name, of_one in checks.items()}
+
+
+SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
     {
-        "json-schema-2020-12": "compares a listed schema with the one that its server was written with",
-        "tasks-capability-negotiation": TASKS_EXTENSION,
-        "tasks-dispatch-and-envelope": TASKS_EXTENSION,
-        "tasks-lifecycle": TASKS_EXTENSION,
-        "tasks-mrtr-composition": TASKS_EXTENSION,
-        "tasks-mrtr-input": TASKS_EXTENSION,
-        "tasks-request-headers": TASKS_EXTENSION,
-        "tasks-request-state-removal": TASKS_EXTENSION,
-        "tasks-required-task-error": TASKS_EXTENSION,
-        "tasks-status-notifications": TASKS_EXTENSION,
-        "tasks-wire-fields": TASKS_EXTENSION,
+        **_scenarios({WIRE: {WIRE: _SHAPES}}, "2025-03-26"),
+        **_scenarios(_SESSIONS, "2025-03-26", "2025-11-25"),
+        **_scenarios(_HANDSHAKE, "2025-06-18", "2025-11-25"),
+        **_scenarios(_EVER, "2025-06-18"),
+        **_scenarios(_NEWEST_HANDSHAKE, "2025-11-25", "2025-11-25"),
+        **_scenarios(_SINCE_ICONS, "2025-11-25"),
+        **_scenarios({**_MODERN, **_TASKS, **_SKILLS}, "2026-07-28"),
     }
 )
-"""The scenarios of which no rule judges the same, and why."""
+"""The scenarios by their names, the older first.
+
+`WIRE` stands for itself, as it ends nearly every scenario.  Ids that only say that a scenario could not
+begin, such as ``server-sse-polling-error``, are in no report of ours.
+"""
 
 
-def scenarios_of(requirement: str) -> list[str]:
-    """Return the official scenarios that judge the same as a rule."""
-    return [name for name, rules in SCENARIOS.items() if requirement in rules]
+@cache
+def official_checks() -> Mapping[str, Rules | str]:
+    """Return the rules of each official check, or why there is none, by its id."""
+    return {id: rules for one in SCENARIOS.values() for id, rules in one.checks.items()}
+
+
+def rules_of(name: str) -> Rules:
+    """Return the rules that judge the same as an official check, or as the checks of a scenario."""
+    of_scenario = SCENARIOS[name].checks.values() if name in SCENARIOS else ()
+    judged = [*of_scenario, official_checks().get(name, ())]
+    return tuple(dict.fromkeys(rule for rules in judged if isinstance(rules, tuple) for rule in rules))
+
+
+@cache
+def official_ids(requirement: str, revision: str = "") -> list[str]:
+    """Return the ids of the official checks that judge the same as a rule, in a revision if one is given."""
+    return [
+        id
+        for one in SCENARIOS.values()
+        if not revision or one.since <= revision <= (one.until or revision)
+        for id, rules in one.checks.items()
+        if isinstance(rules, tuple) and requirement in rules
+    ]

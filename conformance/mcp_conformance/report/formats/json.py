@@ -16,6 +16,7 @@ from mcp_conformance.report.shape import misfit
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.report.tool_links import ToolLink
 from mcp_conformance.requirements.catalogue import families
+from mcp_conformance.requirements.official import official_ids
 
 FORMAT = 1
 SCHEMA = Path(__file__).parents[1] / "report-1.schema.json"
@@ -110,10 +111,12 @@ def _interface(one: Interface) -> dict[str, Any]:
 
 
 def _rules(results: Iterable[Result]) -> dict[str, Any]:
-    """Return the text of each rule, and its place in each revision of the specification."""
+    """Return the text of each rule, its official ids, and its place in each revision of the specification."""
     rules: dict[str, Any] = {}
     for one in results:
-        rule = rules.setdefault(one.requirement, {"says": one.says, "spec": {}})
+        official = official_ids(one.requirement)
+        names = {"official": official} if official else {}
+        rule = rules.setdefault(one.requirement, {"says": one.says, **names, "spec": {}})
         rule["spec"][one.revision] = one.spec
     return rules
 

@@ -16,6 +16,7 @@ from mcp_conformance.report.formats.json import exercise_members, host_members
 from mcp_conformance.report.model import Report, Result
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.report.text import defect_lines
+from mcp_conformance.requirements.official import official_ids
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 TOOL = "pytest-mcp-conformance"
@@ -76,6 +77,7 @@ def level(outcome: Outcome) -> str:
 def _rule(one: Result) -> dict[str, Any]:
     fix = f" Fix: {one.fix}" if one.fix else ""
     more = f"mcp-conformance explain {one.requirement}"
+    official = official_ids(one.requirement)
     return {
         "id": one.requirement,
         "shortDescription": {"text": one.says},
@@ -85,7 +87,10 @@ def _rule(one: Result) -> dict[str, Any]:
             "markdown": f"{one.says}{fix}\n\nSee [the rule]({one.page}) and `{more}`.",
         },
         "defaultConfiguration": {"level": level(one.outcome)},
-        "properties": {"tags": ["mcp", one.family, one.level, one.basis, *filter(None, [one.defect])]},
+        "properties": {
+            "tags": ["mcp", one.family, one.level, one.basis, *filter(None, [one.defect])],
+            **({"official": official} if official else {}),
+        },
     }
 
 
