@@ -49,11 +49,16 @@ class Verdict:
     files with the conversations that show it, ``stderr`` is what the server wrote there meanwhile.
     ``tool`` names the tool if it is not the one that the check is about, ``fix`` the remedy for what was seen
     if it is not the rule's, ``repeat`` how to see it again, and ``defect`` what the server does to its users,
-    if it is not the rule's (`defect_of`).
+    if it is not the rule's (`defect_of`); what ``is_harmless`` does nothing to them, whatever the rule's
+    others do.  For the recognition of an SDK, ``seen`` is what came instead of an answer if no ``fault`` says
+    it, and ``history`` are the lines that a reproduction needs, if ``lines`` are fewer.
     """
 
     requirement: str
     defect: Defect | None = None
+    is_harmless = False
+    seen: Fault | None = None
+    history: tuple[Line, ...] = ()
     fix: str = ""
     repeat: Repeat = Repeat.BY_CHECK
     tool: str
@@ -280,4 +285,4 @@ def defect_of(verdict: Finding | Blocked, row: Requirement, revision: str) -> De
     if fault is not None and not (isinstance(fault, Unanswered) and fault.is_refusal):
         return Defect.HANGS
     is_certain = not (isinstance(verdict, Finding) and verdict.advisory) and row.is_reviewed_in(revision)
-    return row.defect if is_certain else None
+    return row.defect if is_certain and not verdict.is_harmless else None

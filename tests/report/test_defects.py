@@ -17,6 +17,9 @@ from mcp_conformance.requirements.catalogue import all_requirements, requirement
 from mcp_conformance.sdks.facts import FACTS
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.verdicts import Blocked, Cause, Finding, defect_of, outcome_of
+from mcp_conformance_fixtures.mutants import named
+from support.bench import run_checks, settings_in_memory
+from support.in_memory import mutated
 from support.sample_report import REPORT, REVISION, result
 
 PROSE, JSON_RPC = requirement("tools.call.listed-is-callable"), requirement("jsonrpc.parse-error")
@@ -223,3 +226,13 @@ def test_a_long_trace_of_a_panic_is_shown_from_its_begin():
     shown = build_result(facts, Settings(("server",))).stderr.splitlines()
     assert shown[:1] == ["panic: assignment to entry in nil map"]
     assert shown[3:5] == ["sdk.handle0(0x1)", "  /sdk/conn.go:0 +0x76"]
+
+
+def test_logging_that_is_served_undeclared_works():
+    settings = settings_in_memory(mutated(named("logging_is_served_undeclared").mutate))
+    rule = "lifecycle.capabilities.advertised"
+    run = run_checks(settings, REVISION, lambda one: rule in one.ids, is_whole=False)
+    (found,) = [one for one in run.verdicts if one.error is not None]
+    assert found.outcome is Outcome.INFO
+    assert "logging to be declared" in str(found.error)
+    assert defect_of(found.error, requirement(rule), REVISION) is None

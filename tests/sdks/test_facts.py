@@ -10,15 +10,17 @@ import pytest
 from mcp_conformance.client.reply import Closed, Silence, Unanswered
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.requirements.catalogue import requirement
-from mcp_conformance.sdks import deviations
+from mcp_conformance.sdks import deviations, facts
 from mcp_conformance.sdks.evidence import Evidence
 from mcp_conformance.sdks.facts import FACTS, Fact
 from mcp_conformance.sdks.names import Sdk
+from mcp_conformance.sdks.predicates import ended_among_cancellations, ended_beyond_depth
 from mcp_conformance.sdks.recognition import Recognised, Sign
-from mcp_conformance.verdicts import outcome_of
+from mcp_conformance.verdicts import Blocked, outcome_of
 from support import REFERENCE, run_suite
 from support.sdk_samples import (
     ARRAY,
+    BEYOND,
     CALL,
     COMPLETE,
     DEEP,
@@ -313,3 +315,20 @@ def test_the_version_of_the_sdk_selects_the_facts(monkeypatch):
         return deviations.known_fact(None, "resources.read.not-found-code", verdict) is not None
 
     assert [named("1.6.1"), named("1.8.0"), named("")] == [False, True, True]
+
+
+def test_a_call_that_was_not_cancelled_may_have_ended_the_process_itself():
+    crossed = SAMPLES[next(n for n, fact in enumerate(FACTS) if fact.apart == facts.CANCELLED)][1]
+    (call, cancellation, ping) = crossed.history
+    for history, is_sdks in (((call, cancellation, ping), True), ((call, ping), False), ((ping,), False)):
+        one = Blocked("", crossed.lines, fault=crossed.fault)
+        one.history = history
+        assert ended_among_cancellations(Evidence.of(one)) is is_sdks
+
+
+def test_an_end_that_is_reported_without_its_fault_is_recognised():
+    deep = Blocked("", [BEYOND])
+    deep.seen = Closed(1)
+    assert ended_beyond_depth(Evidence.of(deep))
+    deep.seen = Closed(-11)
+    assert not ended_beyond_depth(Evidence.of(deep))

@@ -94,6 +94,13 @@ AS_TEXT = [blocked(CALL, Unanswered(0.0, instead="HTTP 400 Bad Request with a bo
 ENDED = [finding("not a message", fault=Closed(1))]
 DEEP = request("ping", a=json.loads("[" * 150 + "]" * 150))
 DEEPER = request("ping", a=json.loads("[" * 250 + "]" * 250))
+BEYOND = Line(True, encode(request("prompts/get", name="[")).replace(b'"["', b"[" * 1500 + b"]" * 1500))
+CROSSED = Blocked("", [Line.sending(request("ping", id=2))], fault=Closed(1))
+CROSSED.history = (
+    Line.sending(request("tools/call", id=7)),
+    Line.sending(notification("notifications/cancelled", requestId=7)),
+    Line.sending(request("ping", id=2)),
+)
 SPACED = Line(True, encode(request("ping")) + b" \t\r")
 NOTICE = notification("notifications/message", level="error", data="Internal Server Error")
 LISTEN = request("subscriptions/listen", notifications={})
@@ -200,12 +207,17 @@ SAMPLES = {
             finding((request("ping", id="7"), request("ping", id=7))),
             finding({**READ, "params": {"uri": "\ud800"}}, NOTICE, fault=Silence(3)),
             blocked(request("ping"), Closed(1, "anyio.BrokenResourceError")),
+            CROSSED,
         ],
         PY2: [
             finding((request("ping", id="7"), request("ping", id=7))),
             finding(DEEPER),
         ],
-        GO: [blocked(DEEP, Closed(1)), Blocked("", [SPACED], fault=Closed(0))],
+        GO: [
+            blocked(DEEP, Closed(1)),
+            Blocked("", [BEYOND], fault=Closed(1)),
+            Blocked("", [SPACED], fault=Closed(0)),
+        ],
         RUST: [finding(DEEP), blocked(DEEP, Closed(0))],
         CSHARP: [finding(DEEP)],
         TS1: [finding({**request("ping"), "conformance": True})],

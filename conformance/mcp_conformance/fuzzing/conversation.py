@@ -309,6 +309,7 @@ class Confirmation:
         lines = [line for line in seen.lines if line.raw in sent or line in error.lines]
         is_short = len(lines) <= MAX_LINES_SHOWN
         error.lines = tuple(lines) if is_short else error.lines
+        error.history = tuple(lines)
         _, *others = dict.fromkeys(_text_of(one.error) for one in violations)
         also = "".join(f"; {other}" for other in others)
         needs = f" (needs {len(seen.history)} lines{self.server.reproducer.so_far})"

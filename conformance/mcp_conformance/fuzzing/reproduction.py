@@ -433,6 +433,7 @@ class CaseReproduction:
             verdict = Blocked(
                 got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths, defect=defect
             )
+            verdict.seen = reply.fault
             is_call = bool(self.target.tool) and failed.is_silence
             missing = remedies.of_missing_answer(reply.fault) if is_call else ""
             verdict.fix = remedies.TOGETHER if failed.beside else missing

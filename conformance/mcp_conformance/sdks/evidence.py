@@ -73,7 +73,7 @@ class Evidence:
 
     ``sent`` and ``received`` are the messages of its lines, an array as one message.  ``statuses`` are those
     of HTTP responses, ``fault`` is what came instead of an answer, ``stderr`` what the server wrote there,
-    ``last`` is the last line that was sent.
+    ``last`` is the last line that was sent.  ``history`` are the messages that were sent in a reproduction.
     """
 
     sent: tuple[Any, ...] = ()
@@ -82,18 +82,21 @@ class Evidence:
     fault: Fault | None = None
     stderr: str = ""
     last: bytes = b""
+    history: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, error: Finding | Blocked) -> Evidence:
         """Return the evidence of a verdict."""
-        written = error.fault.stderr if error.fault is not None else ""
+        fault = error.fault or error.seen
+        written = fault.stderr if fault is not None else ""
         return cls(
             tuple(_message(line) for line in error.lines if line.sent),
             tuple(_message(line) for line in error.lines if not line.sent),
             tuple(line.status for line in error.lines if line.status is not None),
-            error.fault,
+            fault,
             f"{error.stderr}\n{written}",
             next((line.raw for line in reversed(error.lines) if line.sent), b""),
+            tuple(_message(line) for line in error.history if line.sent),
         )
 
     @property

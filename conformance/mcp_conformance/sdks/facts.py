@@ -22,6 +22,9 @@ NO_HANDLER = "no code of the server's author sees the message"
 OWN_WORDS = "an error that the author's code raises has other words"
 OWN_RESULT = "a result of the author's code is not empty"
 CHOSEN_CODE = "an exception that names a code keeps it, so a handler can choose another"
+CANCELLED = (
+    "a call that ends the process by itself does so without a cancellation too, and has its own finding"
+)
 PROXY = "no code of the author's sees the request, unless it is a proxy or middleware of their own"
 SAME = "it is not told apart from a handler of the low-level API that does the same"
 SAME_LIST = "it is not told apart from a list handler of the low-level API that ignores its cursor"
@@ -224,7 +227,12 @@ FACTS: tuple[Fact, ...] = (
         PY_CANCEL,
         mended=PY_MENDED,
     ),
+    Fact(
+        *("jsonrpc.response-every-request", PY1, p.ended_among_cancellations, CANCELLED, PY_CANCEL),
+        mended=PY_MENDED,
+    ),
     Fact("jsonrpc.response-every-request", GO, p.ended_at_deep_params, NO_HANDLER),
+    Fact("jsonrpc.response-every-request", GO, p.ended_beyond_depth, NO_HANDLER, since="1.8.0"),
     Fact("jsonrpc.response-every-request", GO, p.ended_at_trailing_space, NO_HANDLER),
     Fact("jsonrpc.response-every-request", RUST, p.dropped_by_serde, NO_HANDLER),
     Fact("jsonrpc.response-every-request", RUST, p.ended_at_unreadable, NO_HANDLER, until=RUST_READS),

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_conformance.client.reply import Closed, Silence, Unanswered
 from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
-from mcp_conformance.protocol.jsonrpc import ABSENT
+from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind
 from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
 from mcp_conformance.sdks.evidence import Answer, Evidence, texts_of
@@ -36,11 +36,14 @@ MAX_SERDE_DEPTH, BEYOND_DOUBLE = 128, 10**309
 
 Our deep params are 500 and 5,000 deep.
 """
+MAX_GO_DEPTH = 1000
+"""How deep the Go SDK's reader reads since 1.8.0: its error says so."""
 MAX_NET_DEPTH = 64
 """How deep System.Text.Json reads, the JSON library of the C# SDK."""
 MAX_PYDANTIC_DEPTH, BEYOND_INT = 200, 10**4300
 """How deep Pydantic's parser reads, and the first integer that it does not (seen in 2.14)."""
 OF_A_REQUEST = re.compile(r"\AInvalid [A-Za-z_/]+ request: ")
+JSON_TEXT, BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"'), re.compile(rb"[][{}]")
 TRAILING_SPACE = re.compile(rb"[ \t]\r?\n?\Z")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -376,6 +379,35 @@ def ended_by_a_second_answer(evidence: Evidence) -> bool:
     stream whose reader is gone.
     """
     return _has_failed(evidence) and any(one in evidence.stderr for one in SECOND_ANSWER)
+
+
+def ended_among_cancellations(evidence: Evidence) -> bool:
+    """Accept that the process ended with the status 1 after calls that were all cancelled at once.
+
+    Nothing else was asked of it: each answer may have crossed its cancellation, and stderr may be cut.
+    """
+    requests = [one for one in evidence.history if kind(one) is Kind.REQUEST and one["method"] != "ping"]
+    asked = {id_key(one["id"]) for one in requests}
+    given_up = {
+        id_key(one["params"].get("requestId"))
+        for one in evidence.history
+        if _is_cancellation(one) and isinstance(one.get("params"), Mapping)
+    }
+    return _has_failed(evidence) and asked != set() and asked <= given_up
+
+
+def ended_beyond_depth(evidence: Evidence) -> bool:
+    """Accept that the process ended by itself at a line that is deeper than the Go SDK's reader reads."""
+    return evidence.has_ended and _depth(evidence.last) > MAX_GO_DEPTH
+
+
+def _depth(line: bytes) -> int:
+    """Return how many objects and lists of a line of JSON are in each other."""
+    deepest = depth = 0
+    for bracket in BRACKET.findall(JSON_TEXT.sub(b"", line)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def ended_at_initialize(evidence: Evidence) -> bool:
