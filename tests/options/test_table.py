@@ -15,7 +15,7 @@ from mcp_conformance.options.option import Kind, Option
 from mcp_conformance.options.readers import OneOf
 from mcp_conformance.options.run_options import RunOptions, read_options, read_settings
 from mcp_conformance.options.schema import schema, schema_files
-from mcp_conformance.options.table import BY_NAME, COMMANDS, OPTIONS
+from mcp_conformance.options.table import BY_NAME, OPTIONS, SENDS
 from mcp_conformance.plugin.options import add_options
 from mcp_conformance.target.settings import Settings
 
@@ -25,6 +25,7 @@ import generating
 SETTINGS, OTHERS = ({field.name: field for field in fields(kind)} for kind in (Settings, RunOptions))
 PARTS = {
     "http_server": ("url", "http-path", "rate", "header", "header-env", "http"),
+    "_login": ("auth",),
     "sandbox": ("sandbox", "allow-read", "allow-write", "allow-net"),
     "backend": ("backend",),
     "env": ("env-file", "env"),
@@ -85,7 +86,7 @@ def commands():
 @each_option
 def test_the_commands_of_an_option_and_no_others_have_it(option, commands):
     flag = f"--{option.name}"
-    having = {name for name in COMMANDS if flag in commands[name]._option_string_actions}
+    having = {name for name in SENDS if flag in commands[name]._option_string_actions}
     # lock has an argument of this name for the file that it writes
     assert having - ({"lock"} if option.name == "contract" else set()) == set(option.commands)
     action = commands[option.commands[0]]._option_string_actions[flag]
@@ -225,7 +226,7 @@ def test_the_report_has_the_names_of_variables_and_headers_only():
 
 def test_a_word_of_several_is_completed_by_the_schema():
     words = {one.name for one in OPTIONS if isinstance(one.reader, OneOf)}
-    assert {"fuzz", "fuzz-errors", "sdk-findings", "output-format"} == words
+    assert {"auth", "fuzz", "fuzz-errors", "sdk-findings", "output-format"} == words
     assert schema()["properties"]["fuzz"]["enum"] == ["none", "quick", "thorough"]
 
 

@@ -85,6 +85,7 @@ def parser() -> Parser:
     _add_learn(commands)
     _add_doctor(commands)
     _add_by_hand(commands)
+    _add_login(commands)
     _add_baseline(commands)
     _add_lock(commands)
     _add_compare(commands)
@@ -225,6 +226,41 @@ def _add_baseline(commands: Commands) -> None:
     _add_server(update)
     _add_options(update, "baseline update")
     update.set_defaults(action=("baseline", "main"))
+
+
+def _add_login(commands: Commands) -> None:
+    login = commands.add_parser(
+        "login",
+        help="log in to a server, and keep the token for --auth login",
+        usage="%(prog)s --url URL [options]",
+        allow_abbrev=False,
+    )
+    _add_server(login)
+    _add_options(login, "login")
+    add = login.add_argument
+    add("--client-id", metavar="ID", default="", help="a client that the authorization server knows")
+    help_ = "the environment variable with the secret of that client"
+    add("--client-secret-env", metavar="NAME", default="", help=help_)
+    help_ = "the https:// URL of a client-id metadata document, which names the client"
+    add("--client-document", metavar="URL", default="", help=help_)
+    help_ = "log the client itself in, without a person and a browser: for CI"
+    add("--client-credentials", action="store_true", help=help_)
+    add("--scope", metavar="SCOPES", default="", help="the scopes to ask for (default: those of the server)")
+    help_ = "the port of 127.0.0.1 to which the browser comes back (default: a free one)"
+    add("--redirect-port", type=_positive, metavar="PORT", default=0, help=help_)
+    add("--no-browser", action="store_true", help="print the address to log in at, and open no browser")
+    add(
+        "--wait",
+        type=_positive,
+        metavar="SECONDS",
+        default=300,
+        help="how long a person may take (default: 300)",
+    )
+    help_ = "log in three times, and try what has to be refused, for the rules http.login"
+    add("--examine", action="store_true", help=help_)
+    add("--list", action="store_true", help="list the logins that are kept")
+    add("--logout", action="store_true", help="remove the login to the server")
+    login.set_defaults(action=("login", "main"))
 
 
 def _add_lock(commands: Commands) -> None:

@@ -32,6 +32,7 @@ from mcp_conformance.transport.redaction import Redaction
 
 if TYPE_CHECKING:
     from mcp_conformance.backend.backend import Backend
+    from mcp_conformance.login.login import Login
     from mcp_conformance.report.baseline import Baseline
     from mcp_conformance.report.exercise import RequiredExercise
     from mcp_conformance.report.model import Report
@@ -108,6 +109,7 @@ def read_settings(chosen: Chosen) -> Settings:
     command = _command(chosen)
     expect_no_gap(chosen, command)
     http = http_server(chosen, command)
+    login = _login(chosen, http)
     is_remote = http is not None and bool(http.url) and not is_loopback(http.url)
     confinement = sandbox(chosen, http)
     if confinement is not None and chosen.has("backend"):
@@ -120,6 +122,7 @@ def read_settings(chosen: Chosen) -> Settings:
         here=(chosen.command.folder if chosen.command is not None else chosen.place).absolute(),
         call=read(chosen, "call", () if is_remote else ("readonly",)),
         http=http,
+        login=login,
         spacing=Spacing(read(chosen, "rate", math.inf) if http is None else math.inf),
         sandbox=confinement,
         **setting_values(chosen),
@@ -248,6 +251,28 @@ def http_server(chosen: Chosen, command: tuple[str, ...]) -> HttpServer | None:
         return HttpServer(url, () if url else command, path, headers, rate)
     except ValueError as error:
         raise chosen.error("url", error) from None
+
+
+def _login(chosen: Chosen, http: HttpServer | None) -> Login | None:
+    """Return the login that the user has made, and let the server get its token; None without one.
+
+    Raises `BadOption`.
+    """
+    if not read(chosen, "auth", False):
+        return None
+    if http is None or not http.url:
+        raise chosen.error("auth", f"it needs {chosen.shown('url')}")
+    if http.has_credential:
+        raise chosen.error("auth", "there is a header Authorization already")
+    from mcp_conformance.login.renewal import valid_login  # noqa: PLC0415  (slow, and rarely needed)
+    from mcp_conformance.login.web import LoginFailed  # noqa: PLC0415
+
+    try:
+        login = valid_login(http.url)
+    except LoginFailed as error:
+        raise chosen.error("auth", error) from None
+    http.headers = (*http.headers, login.header)
+    return login
 
 
 def sandbox(chosen: Chosen, http: HttpServer | None) -> Sandbox | None:

@@ -23,6 +23,7 @@ CALLS = (*JUDGES, "learn")
 PROBES = (*CALLS, "lock", "list-tools", "call", "read", "prompt")
 STARTS = (*PROBES, "doctor")
 COMMANDS = (*STARTS, "replay")
+SENDS = (*COMMANDS, "login")
 """The commands that have options of the table, in groups that grow."""
 
 
@@ -40,13 +41,23 @@ OPTIONS = (
     # ---- options with a value
     Option(
         *("url", "URL", "the Streamable HTTP server to test, which runs already; in place of a command"),
-        commands=STARTS,
+        commands=(*STARTS, "login"),
         default="none",
     ),
     Option(
         *("http-path", "PATH", "with --http, the path of the MCP endpoint"),
         commands=COMMANDS,
         default="/mcp",
+    ),
+    Option(
+        *(
+            "auth",
+            "HOW",
+            "with --url, the token that the server gets: login (mcp-conformance login has asked for it)",
+        ),
+        commands=STARTS,
+        default="none",
+        reader=readers.OneOf({"login": True}),
     ),
     Option(
         *("rate", "NUMBER", "the most requests a second"),
@@ -306,7 +317,7 @@ OPTIONS = (
     # ---- options that can be repeated
     Option(
         *("header", "'NAME: VALUE'", "a header for each HTTP request; its value is in no report"),
-        commands=COMMANDS,
+        commands=SENDS,
         kind=Kind.LIST,
         reader=readers.headers,
         public_until=":",
@@ -315,7 +326,7 @@ OPTIONS = (
         "header-env",
         "NAME=VARIABLE",
         "a header whose value is in an environment variable; without NAME=, the variable has 'NAME: VALUE'",
-        commands=COMMANDS,
+        commands=SENDS,
         kind=Kind.LIST,
         reader=readers.headers_in_variables,
     ),

@@ -222,6 +222,7 @@ def _locked(http: HttpServer, opening: Reply, rule: str) -> ProbeFailure:
     else:
         what = f"without a credential: {opening.method} is answered with HTTP 401;"
         advice = "--header-env Authorization=VARIABLE gives one, such as 'Bearer ...'"
+        advice += f", or mcp-conformance login --url {http.url}" if http.url else ""
     return ProbeFailure(LOCKED, rule, f"could not be examined {what} {advice}", opening.lines)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
 
     from mcp_conformance.backend.backend import Backend
+    from mcp_conformance.login.login import Login
 
 T = TypeVar("T")
 OPEN_WORLD_CALLS = 20
@@ -81,7 +82,8 @@ class Settings:
     ``database`` remembers the values that failed, if it is not Hypothesis's own; ``kept`` is the directory
     for what is learned of the tools, None to keep nothing.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
-    ``auth_origins`` are other origins that may be asked about authorization.
+    ``auth_origins`` are other origins that may be asked about authorization; ``login`` is the one that gave
+    the token among its headers.
     ``solo`` knows whether its processes can run beside each other, ``spacing`` how many messages a second it
     takes.  ``surroundings`` says that checks start the server as other machines would: by a ``launcher``
     before the command, or in the directory ``work`` instead of that of the throwaway folder.
@@ -124,6 +126,7 @@ class Settings:
     clock: Clock = SYSTEM_CLOCK
     http: HttpServer | None = None
     auth_origins: tuple[str, ...] = ()
+    login: Login | None = None
     database: ExampleDatabase | None = None
     solo: Solo = field(default_factory=Solo, compare=False)
     spacing: Spacing = field(default_factory=Spacing, compare=False)
@@ -137,8 +140,9 @@ class Settings:
         """The arguments by which a command of this tool finds the server, without credentials."""
         if self.http is None:
             return ("--", *self.shown_command)
-        texts = in_variables([name.decode() for name, _ in self.http.headers])
-        headers = [f"--header-env={text}" for text in texts]
+        own = (self.login.header,) if self.login is not None else ()
+        texts = in_variables([one[0].decode() for one in self.http.headers if one not in own])
+        headers = [*(f"--header-env={text}" for text in texts), *(["--auth", "login"] if own else [])]
         if self.http.url:
             return ("--url", *self.shown_command, *headers)
         path = ("--http-path", self.http.path) if self.http.path != DEFAULT_PATH else ()

@@ -1,0 +1,347 @@
+"""The steps of a login, as a client of MCP takes them; Authlib makes the requests of OAuth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mcp_conformance.login.callback import Callback, listening
+from mcp_conformance.login.login import Login, OAuthClient
+from mcp_conformance.login.provider import TOKEN_USED, Provider, open_session, provider
+from mcp_conformance.login.web import LoginFailed, Step, Web
+from mcp_conformance.protocol.text import named
+from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.headers import SESSION_ID
+from mcp_conformance.transport.http.request import Headers
+
+if TYPE_CHECKING:
+    from authlib.oauth2.client import OAuth2Client
+
+REGISTERED, AUTHORIZED, GIVEN, REFRESHED = "registration", "authorization", "token", "refresh"
+WRONG_VERIFIER, CODE_AGAIN, FOREIGN = "wrong verifier", "code again", "foreign redirect"
+"""The names of the steps that are judged."""
+EXAMINED = (WRONG_VERIFIER, CODE_AGAIN, FOREIGN)
+"""Those in which something has to be refused."""
+CODES, CREDENTIALS = "authorization_code", "client_credentials"
+METHODS = ("none", "client_secret_basic", "client_secret_post")
+"""How a client that registers can authenticate itself, the plainest way first."""
+NAME = "mcp-conformance"
+ELSEWHERE = "https://redirect.invalid/callback"
+"""A redirect URI that nobody has registered, at a host that cannot be (RFC 6761)."""
+VERIFIER_LENGTH, STATE_LENGTH = 64, 32
+LOGIN_SECONDS = 300.0
+"""How long a person may take.  Not measured."""
+
+
+class Refused(LoginFailed):
+    """The authorization server answered with an error of OAuth."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user chose for a login.
+
+    ``client`` is one that the authorization server knows, ``document`` the URL of a client-id metadata
+    document.  ``scope`` replaces that of the server.  With ``examines`` the authorization server is asked
+    what it must refuse too.  ``opens`` shows a URL in a browser, and returns whether one has opened.
+    """
+
+    url: str
+    headers: Headers = ()
+    client: OAuthClient | None = None
+    document: str = ""
+    scope: str = ""
+    port: int = 0
+    seconds: float = LOGIN_SECONDS
+    examines: bool = False
+    opens: Callable[[str], bool] = lambda _: False
+    say: Callable[[str], None] = lambda _: None
+
+
+def log_in(choice: Choice) -> Login:
+    """Log a person in, and return the token with what renews it.  Raises `LoginFailed`."""
+    web, own = Web(), Endpoint.parse(choice.url)
+    found = _provider(web, own, choice)
+    _expect_pkce(found, choice.say)
+    with listening(choice.port) as callback:
+        client = choice.client or _client(web, found, choice, callback.url)
+        flow = _Flow(web, found, client, choice, callback)
+        if choice.examines:
+            flow.examine()
+        token = flow.token(flow.code())
+        login = _login(choice, found, client, CODES, token)
+    if choice.examines and login.refresh_token:
+        login = _refreshed(login, web)
+    _try(login, web, own, choice)
+    return replace(login, steps=web.steps)
+
+
+def log_in_as_client(choice: Choice) -> Login:
+    """Log the client itself in, without a person.  Raises `LoginFailed`."""
+    web, own = Web(), Endpoint.parse(choice.url)
+    found = _provider(web, own, choice)
+    assert choice.client is not None
+    token = _fetched(_oauth(web, GIVEN, choice.client), found.endpoint("token"), CREDENTIALS, found)
+    login = _login(choice, found, choice.client, CREDENTIALS, token)
+    _try(login, web, own, choice)
+    return replace(login, steps=web.steps)
+
+
+def renewed(login: Login, secret: str = "") -> Login:
+    """Return a login with a new token; ``secret`` is that of the user's client.  Raises `LoginFailed`."""
+    web, client = Web(), replace(login.client, secret=login.client.secret or secret)
+    if login.refresh_token:
+        new = _refreshed(replace(login, client=client), web)
+    elif login.grant == CREDENTIALS:
+        found = Provider(login.issuer, {}, login.resource, login.scope)
+        oauth = _oauth(web, GIVEN, client)
+        new = _with_token(login, _fetched(oauth, login.token_endpoint, CREDENTIALS, found))
+    else:
+        raise LoginFailed("the token is expired, and there is none to refresh it with")
+    names = {one.name for one in web.steps}
+    return replace(new, steps=(*(one for one in login.steps if one.name not in names), *web.steps))
+
+
+def _provider(web: Web, own: Endpoint, choice: Choice) -> Provider:
+    found = provider(web, own, choice.headers, choice.say)
+    return replace(found, scope=choice.scope) if choice.scope else found
+
+
+def _expect_pkce(found: Provider, say: Callable[[str], None]) -> None:
+    """Raise `LoginFailed` if the authorization server knows PKCE in another way than S256."""
+    methods = "code_challenge_methods_supported"
+    if methods not in found.document:
+        say(f"the document of {found.issuer} lacks {methods}: clients since 2025-11-25 refuse it")
+    elif not found.lists(methods, "S256"):
+        raise LoginFailed(f"{found.issuer} does not list S256 in {methods}: clients refuse it")
+
+
+# The client -------------------------------------------------------------------------------------
+
+
+def _client(web: Web, found: Provider, choice: Choice, redirect: str) -> OAuthClient:
+    """Return the client of this login: one with a document of its own, else one that registers now."""
+    if choice.document and found.document.get("client_id_metadata_document_supported") is True:
+        return OAuthClient(choice.document)
+    if "registration_endpoint" not in found.document:
+        raise LoginFailed(
+            f"{found.issuer} registers nobody: --client-id names a client that it knows"
+            + ("" if choice.document else ", --client-document one with a document of its own")
+        )
+    listed = found.document.get("token_endpoint_auth_methods_supported")
+    known = listed if isinstance(listed, list) else METHODS
+    method = next((one for one in METHODS if one in known), METHODS[0])
+    wanted = {
+        "client_name": NAME,
+        "application_type": "native",
+        "redirect_uris": [redirect],
+        "grant_types": [CODES, "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method,
+        **({"scope": found.scope} if found.scope else {}),
+    }
+    answer = web.post_json(REGISTERED, found.endpoint("registration"), wanted)
+    document = answer.document
+    id, secret = document.get("client_id"), document.get("client_secret", "")
+    if answer.status not in (200, 201) or not isinstance(id, str) or not isinstance(secret, str):
+        raise LoginFailed(f"{found.issuer} does not register a client: {answer}")
+    return OAuthClient(id, secret, method=str(document.get("token_endpoint_auth_method", method)))
+
+
+# Codes ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Code:
+    text: str
+    verifier: str
+
+
+@dataclass(frozen=True)
+class _Flow:
+    """A login with codes: what all its steps share."""
+
+    web: Web
+    found: Provider
+    client: OAuthClient
+    choice: Choice
+    callback: Callback
+
+    def code(self) -> _Code:
+        """Let a person log in, and return the code.  Raises `LoginFailed`."""
+        url, state, verifier = self._request(self.callback.url)
+        self.choice.say(f"log in at {url}" if not self.choice.opens(url) else f"opened in the browser: {url}")
+        got = self.callback.wait(self.choice.seconds)
+        while got.get("state") != state:  # of an earlier page, or of somebody else's
+            got = self.callback.wait(self.choice.seconds)
+        shown = " & ".join(f"{name}={one}" for name, one in self.web.hidden(got).items())
+        self.web.add(Step(AUTHORIZED, f"GET {url}", f"redirect with {shown}", document=self.web.hidden(got)))
+        self._expect_issuer(got)
+        if "error" in got:
+            raise Refused(
+                f"{self.found.issuer} gives no code: {_error(got['error'], got.get('error_description'))}"
+            )
+        if not got.get("code"):
+            raise LoginFailed(f"{self.found.issuer} sends the browser back without a code")
+        return _Code(got["code"], verifier)
+
+    def token(self, code: _Code, step: str = GIVEN, verifier: str = "") -> Mapping[str, Any]:
+        """Exchange a code for a token.  Raises `LoginFailed`, `Refused` for an error of OAuth."""
+        oauth = _oauth(self.web, step, self.client, self.callback.url)
+        endpoint = self.found.endpoint("token")
+        given = {"code": code.text, "code_verifier": verifier or code.verifier}
+        return _fetched(oauth, endpoint, CODES, self.found, **given)
+
+    def examine(self) -> None:
+        """Ask for what has to be refused; each code is used for one of these tries alone."""
+        url, _, _ = self._request(ELSEWHERE)
+        self.web.get(FOREIGN, url)
+        self.choice.say("three logins follow: two for what has to be refused, and one for the token")
+        self._refusal(self.code(), WRONG_VERIFIER, _generated(VERIFIER_LENGTH))
+        code = self.code()
+        self.token(code)
+        self._refusal(code, CODE_AGAIN)
+
+    def _refusal(self, code: _Code, step: str, verifier: str = "") -> None:
+        try:
+            self.token(code, step, verifier)
+        except LoginFailed:
+            return
+
+    def _request(self, redirect: str) -> tuple[str, str, str]:
+        """Return the URL of a request for a code, its state and its verifier."""
+        oauth = _oauth(self.web, AUTHORIZED, self.client, redirect, scope=self.found.scope or None)
+        state, verifier = _generated(STATE_LENGTH), _generated(VERIFIER_LENGTH)
+        url, _ = oauth.create_authorization_url(
+            self.found.endpoint("authorization"),
+            state=state,
+            code_verifier=verifier,
+            resource=self.found.resource,
+        )
+        return str(url), state, verifier
+
+    def _expect_issuer(self, got: Mapping[str, str]) -> None:
+        """Raise `LoginFailed` for a response of another issuer, or without one if that was promised."""
+        says, issuer = (
+            self.found.document.get("authorization_response_iss_parameter_supported"),
+            got.get("iss"),
+        )
+        if issuer is None and says is not True:
+            return
+        if issuer != self.found.issuer:
+            came = f"names the issuer {named(issuer)}" if issuer is not None else "names no issuer"
+            raise LoginFailed(f"the response of {self.found.issuer} {came}: clients refuse it (RFC 9207)")
+
+
+# Tokens -----------------------------------------------------------------------------------------
+
+
+def _oauth(web: Web, step: str, client: OAuthClient, redirect: str = "", **more: Any) -> OAuth2Client:
+    """Return Authlib's client for one step."""
+    from authlib.oauth2.client import OAuth2Client  # noqa: PLC0415  (an extra)
+
+    return OAuth2Client(
+        web.sender(step),
+        client.id,
+        client.secret or None,
+        client.method,
+        redirect_uri=redirect or None,
+        code_challenge_method="S256",
+        **more,
+    )
+
+
+def _fetched(
+    oauth: OAuth2Client, endpoint: str, grant: str, found: Provider, **given: str
+) -> Mapping[str, Any]:
+    """Return the token that an authorization server gives.  Raises `LoginFailed`."""
+    scope = {"scope": found.scope} if grant == CREDENTIALS and found.scope else {}
+    return _token(
+        lambda: oauth.fetch_token(endpoint, grant_type=grant, resource=found.resource, **scope, **given),
+        found.issuer,
+    )
+
+
+def _token(fetch: Callable[[], Any], issuer: str) -> Mapping[str, Any]:
+    from authlib.oauth2.base import OAuth2Error  # noqa: PLC0415  (an extra)
+
+    try:
+        token = fetch()
+    except OAuth2Error as error:
+        raise Refused(f"{issuer} gives no token: {_error(error.error, error.description)}") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise LoginFailed(f"{issuer} gives no token that can be read: {named(str(error))}") from error
+    kind = token.get("token_type")
+    if not isinstance(token.get("access_token"), str) or str(kind).lower() != "bearer":
+        raise LoginFailed(f"{issuer} gives no bearer token: its type is {named(str(kind))}")
+    return dict(token)
+
+
+def _error(error: Any, description: Any) -> str:
+    said = f" ({named(str(description))})" if description else ""
+    return f"{named(str(error))}{said}"
+
+
+def _login(
+    choice: Choice, found: Provider, client: OAuthClient, grant: str, token: Mapping[str, Any]
+) -> Login:
+    own = Endpoint.parse(choice.url).url.partition("?")[0]
+    endpoint = found.endpoint("token")
+    empty = Login(own, found.resource, found.issuer, endpoint, grant, _kept(client), found.scope, "")
+    return _with_token(empty, token)
+
+
+def _with_token(login: Login, token: Mapping[str, Any]) -> Login:
+    """Return a login with another token."""
+    lasts = token.get("expires_in")
+    expires = (
+        time.time() + float(lasts) if isinstance(lasts, int | float | str) and _is_number(lasts) else 0.0
+    )
+    return replace(
+        login,
+        access_token=token["access_token"],
+        refresh_token=str(token.get("refresh_token") or login.refresh_token),
+        expires=expires,
+    )
+
+
+def _is_number(value: float | str) -> bool:
+    return not isinstance(value, str) or value.isdecimal()
+
+
+def _refreshed(login: Login, web: Web) -> Login:
+    """Return a login whose token is a new one, by its refresh token.  Raises `LoginFailed`."""
+    oauth = _oauth(web, REFRESHED, login.client)
+    before = login.refresh_token
+    token = _token(
+        lambda: oauth.refresh_token(login.token_endpoint, refresh_token=before, resource=login.resource),
+        login.issuer,
+    )
+    new = _with_token(login, token)
+    web.note_renewal(is_renewed=new.refresh_token != before)
+    return replace(new, client=_kept(new.client))
+
+
+def _kept(client: OAuthClient) -> OAuthClient:
+    """Return a client as it is kept: the user's secret stays in its variable."""
+    return replace(client, secret="") if client.secret_variable else client
+
+
+def _try(login: Login, web: Web, own: Endpoint, choice: Choice) -> None:
+    """Raise `LoginFailed` if the server does not take the token."""
+    answer = open_session(web, TOKEN_USED, own, (*choice.headers, login.header))
+    if answer.status in (401, 403):
+        raise LoginFailed(f"{own.url} refuses the token that {login.issuer} has given for it: {answer}")
+    for id in answer.header(SESSION_ID):
+        session = (SESSION_ID.encode(), id.encode("latin-1"))
+        web.send(TOKEN_USED, own.url, "DELETE", (*choice.headers, login.header, session))
+
+
+def _generated(length: int) -> str:
+    """Return random letters and digits."""
+    from authlib.common.security import generate_token  # noqa: PLC0415  (an extra)
+
+    text: str = generate_token(length)
+    return text

@@ -1,0 +1,92 @@
+"""A login that succeeded: its token, what renews it, and the steps by which it came."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from mcp_conformance.login.web import Step
+
+# Not measured: the first checks of a run take so long.
+LEEWAY_SECONDS = 60.0
+"""How long before its end a token is taken for expired."""
+VERSION = 1
+"""The form of the file of a login."""
+
+
+@dataclass(frozen=True)
+class OAuthClient:
+    """A client as an authorization server knows it, and how it authenticates itself there.
+
+    The ``secret`` of a registration is kept with it; that of the user is in the environment variable
+    ``secret_variable``.
+    """
+
+    id: str
+    secret: str = field(default="", repr=False)
+    secret_variable: str = ""
+    method: str = "none"
+
+
+@dataclass(frozen=True)
+class Login:
+    """A token for the server at ``url``, and what renews it.
+
+    ``resource`` is what the token was requested for (RFC 8707), ``issuer`` the authorization server and
+    ``grant`` how it was given: authorization_code or client_credentials.  ``expires`` is a time in seconds
+    since 1970, 0 if it is unknown.  ``steps`` are the exchanges of the login, without secrets.
+    """
+
+    url: str
+    resource: str
+    issuer: str
+    token_endpoint: str
+    grant: str
+    client: OAuthClient
+    scope: str
+    access_token: str = field(repr=False)
+    refresh_token: str = field(default="", repr=False)
+    expires: float = 0.0
+    when: float = field(default_factory=time.time)
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def header(self) -> tuple[bytes, bytes]:
+        """The header with the token."""
+        return b"Authorization", f"Bearer {self.access_token}".encode()
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the token is expired, or soon will be."""
+        return bool(self.expires) and time.time() > self.expires - LEEWAY_SECONDS
+
+    @property
+    def made(self) -> str:
+        """When the login was, as a text."""
+        return shown_time(self.when)
+
+    def named(self, name: str) -> list[Step]:
+        """Return the steps with a name."""
+        return [one for one in self.steps if one.name == name]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the login as it is kept."""
+        return {"version": VERSION, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Login:
+        """Return the login in a file.  Raises `ValueError`, `TypeError` or `KeyError` for another content."""
+        found = dict(value)
+        if found.pop("version") != VERSION:
+            raise ValueError("it is of another version of this tool")
+        found["client"] = OAuthClient(**found["client"])
+        found["steps"] = tuple(Step(**one) for one in found["steps"])
+        return cls(**found)
+
+
+def shown_time(seconds: float) -> str:
+    """Return a time in words."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

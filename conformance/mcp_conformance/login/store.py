@@ -1,0 +1,82 @@
+"""Where logins are kept: a folder of the user's, outside of every repository, that nobody else reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from mcp_conformance.login.login import Login
+from mcp_conformance.login.web import LoginFailed
+from mcp_conformance.transport.http.endpoint import Endpoint
+
+# Not measured: with the steps of a login some 20 kB.
+MAX_BYTES = 1_000_000
+
+
+def folder() -> Path:
+    """Return the folder of the logins: that of the platform for what programs keep."""
+    if sys.platform == "win32":
+        place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        place = Path.home() / "Library" / "Application Support"
+    else:
+        place = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return place / "mcp-conformance" / "logins"
+
+
+def key(url: str) -> str:
+    """Return the address of a server without its query: a login is for that."""
+    return Endpoint.parse(url).url.partition("?")[0]
+
+
+def path_of(url: str) -> Path:
+    """Return the file of the login to a server."""
+    return folder() / f"{sha256(key(url).encode()).hexdigest()[:16]}.json"
+
+
+def kept(url: str) -> Login | None:
+    """Return the login to a server; None without one.  Raises `LoginFailed` for a file that is broken."""
+    path = path_of(url)
+    return _read(path) if path.exists() else None
+
+
+def all_kept() -> Iterator[Login]:
+    """Yield all logins.  Raises `LoginFailed` for a file that is broken."""
+    for path in sorted(folder().glob("*.json")):
+        yield _read(path)
+
+
+def _read(path: Path) -> Login:
+    try:
+        return Login.from_json(json.loads(path.read_bytes()[:MAX_BYTES]))
+    except OSError as error:
+        raise LoginFailed(f"{path}: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError):
+        raise LoginFailed(f"{path} is not a login of this version: remove it and log in again") from None
+
+
+def keep(login: Login) -> Path:
+    """Write a login to its file, which only the user may read, and return the file.  Raises `OSError`."""
+    path = path_of(login.url)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = path.with_suffix(f".{os.getpid()}")
+    with suppress(FileNotFoundError):
+        new.unlink()
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        json.dump(login.as_json(), file)
+    new.replace(path)
+    return path
+
+
+def forget(url: str) -> bool:
+    """Remove the login to a server; return whether there was one."""
+    try:
+        path_of(url).unlink()
+    except FileNotFoundError:
+        return False
+    return True
