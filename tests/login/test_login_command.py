@@ -60,6 +60,13 @@ def run(url, capfd):
     return status, json.loads(out) if out.strip() else err.strip()
 
 
+def expire(url):
+    """Let the token of the login to a server have ended."""
+    kept = store.kept(url)
+    assert kept is not None
+    store.keep(replace(kept, expires=1.0))
+
+
 def test_a_token_that_has_ended_is_renewed(capfd):
     with served(Watched()) as server:
         login = replace(logged_in(server.url), expires=1.0)
@@ -103,9 +110,9 @@ def test_a_client_logs_in_with_the_secret_of_a_variable(capfd, monkeypatch):
         monkeypatch.setenv("SECRET_OF_CI", CI_SECRET)
         assert main(["login", *words, "--url", server.url]) == 0
         assert CI_SECRET not in store.path_of(server.url).read_text()
-        store.keep(replace(store.kept(server.url), expires=1.0))
+        expire(server.url)
         assert run(server.url, capfd)[0] == 0
-        store.keep(replace(store.kept(server.url), expires=1.0))
+        expire(server.url)
         monkeypatch.delenv("SECRET_OF_CI")
         status, line = run(server.url, capfd)
     assert status == 4
