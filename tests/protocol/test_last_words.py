@@ -46,6 +46,20 @@ TypeError: Cannot read properties of undefined (reading 'length')
 Node.js v22.20.2
 """
 
+GROUP = """\
+  + Exception Group Traceback (most recent call last):
+  |   File "/srv/shop.py", line 8, in <module>
+  |     anyio.run(serve)
+  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/srv/shop.py", line 63, in read
+    |     async for line in stdin:
+    |   File "<frozen codecs>", line 322, in decode
+    | UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 147
+    +------------------------------------
+"""
+
 
 @pytest.mark.parametrize(
     ("log", "status", "words"),
@@ -53,9 +67,13 @@ Node.js v22.20.2
         (GO, 2, "panic: runtime error: integer divide by zero, main.go:29"),
         (RUST, 101, "panic: index out of bounds: the len is 0 but the index is 0, shop.rs:7"),
         (PYTHON, 1, "ZeroDivisionError: division by zero, shop.py:7"),
+        (
+            *(GROUP, 1),
+            "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 147, shop.py:63",
+        ),
         (NODE, 1, "TypeError: Cannot read properties of undefined (reading 'length'), shop.mjs:12"),
     ],
-    ids=["go", "rust", "python", "node"],
+    ids=["go", "rust", "python", "group", "node"],
 )
 def test_what_ended_a_process_is_named_with_its_place(log, status, words):
     assert last_words(log, status) == words

@@ -109,7 +109,7 @@ def test_an_ended_process_and_a_lost_answer_do_harm():
     }
     assert {rule for rule, harm in harms if harm == "loses an answer"} == {
         *("batch.receive", "jsonrpc.id-types-accepted", "jsonrpc.response-every-request"),
-        "reqmeta.wrong-types",
+        *("jsonrpc.response-id-echo", "reqmeta.wrong-types"),
     }
     assert {rule for rule, harm in harms if harm == "ends the session"} == {"cancel.race-graceful"}
 

@@ -185,7 +185,12 @@ SAMPLES = {
     "http.session.stable": {PY1: REFUSED_FIRST, PY2: REFUSED_FIRST},
     "http.session.two-ids": for_all((PY1, PY2, RUST), [over_http(request("ping"), 200, result())]),
     "http.version.era-by-metadata": {PY2: REFUSED_FIRST},
-    "jsonrpc.garbage-not-fatal": {GO: ENDED, RUST: ENDED},
+    "jsonrpc.garbage-not-fatal": {
+        GO: ENDED,
+        RUST: ENDED,
+        PY1: [blocked(request("ping"), Closed(1, "  | UnicodeDecodeError: 'utf-8' codec can't decode byte"))],
+    },
+    "jsonrpc.response-id-echo": {PY1: [finding(request("ping", id="7"), result(7))]},
     "jsonrpc.id-types-accepted": {
         GO: [finding(request("ping", id=2**53 + 1), result(2**53))],
         RUST: [finding(request("ping", id=2**64))],
@@ -246,7 +251,10 @@ SAMPLES = {
         ],
     },
     "lifecycle.capabilities.advertised": {GO: [finding(request("logging/setLevel", level="info"), result())]},
-    "lifecycle.ping-before-initialize": {RUST: [finding(request("ping"), fault=Closed(1))]},
+    "lifecycle.ping-before-initialize": {
+        RUST: [finding(request("ping"), fault=Closed(1))],
+        PY1: [finding(request("ping"), INVALID_REQUEST)],
+    },
     "lifecycle.request-before-initialize": {
         RUST: [
             finding(request("initialize"), fault=Closed(1)),

@@ -25,7 +25,8 @@ LIBRARY = re.compile(
     r"/(?:site|dist)-packages/|/lib/python3[\d.]*t?/|/node_modules/|^node:|^<|/pkg/mod/|@v\d|/go[^/]*/src/|/rustc/"
 )
 """What is in the file of a frame that is not the server's own."""
-NODE_END = re.compile(r"\n+Node\.js v\S+$")
+AFTER = re.compile(r"\n+Node\.js v\S+$|(?:\n[ |]*\+-+)+$")
+"""What stands below the exception at the end of a log: Node's version, or the rule of an exception group."""
 MAX_MESSAGE = 160
 
 
@@ -44,8 +45,8 @@ def last_words(log: str, exit_code: int) -> str:
         return _said("panic", panic["message"], [Frame(panic["file"], int(panic["line"]))])
     if exit_code != RAISED_STATUS or not (raised := exceptions_in(log)):
         return ""
-    last, end = raised[-1], NODE_END.sub("", log.rstrip()).rpartition("\n")[2]
-    is_last = end.startswith(last.type) or end.lstrip().startswith("at ")
+    last, end = raised[-1], AFTER.sub("", log.rstrip()).rpartition("\n")[2].lstrip(" |")
+    is_last = end.startswith((last.type, "at "))
     return _said(last.type, last.message, last.frames[::-1]) if is_last else ""
 
 

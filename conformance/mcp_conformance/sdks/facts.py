@@ -1,11 +1,11 @@
 """The table of facts: which rule every server on an SDK breaks, how that looks, and where it is reported.
 
-A row was seen on the wire, or read in the SDK's source: Python SDK 1.30.0 and 2.3.0, TypeScript SDK 1.32.2
-and 2.4.0, Go SDK 1.8.0 (and the source of 1.7.0), Rust SDK 3.4.0 and 1.1.1 (and the sources from 1.1.1 to
-3.1.4).  The rows of the C# SDK about arrays, params, levels and cursors were seen in a server on 1.0.0 and in
-the source of 2.2.0, those of 2026-07-28 in one on 2.0.0-preview.3 and in the source of 2.2.0; its other rows,
-and those of the Kotlin SDK 0.14.0, are known from their sources.  The Java SDK has no rows: its error for an
-unknown method has no words of its own.
+A row was seen on the wire, or read in the SDK's source: Python SDK 1.9.4, 1.30.0 and 2.3.0, TypeScript SDK
+1.32.2 and 2.4.0, Go SDK 1.8.0 (and the source of 1.7.0), Rust SDK 3.4.0 and 1.1.1 (and the sources from 1.1.1
+to 3.1.4).  The rows of the C# SDK about arrays, params, levels and cursors were seen in a server on 1.0.0 and
+in the source of 2.2.0, those of 2026-07-28 in one on 2.0.0-preview.3 and in the source of 2.2.0; its other
+rows, and those of the Kotlin SDK 0.14.0, are known from their sources.  The Java SDK has no rows: its
+error for an unknown method has no words of its own.
 """
 
 from __future__ import annotations
@@ -108,6 +108,10 @@ NO_TASKS = "does not support task-augmented execution"
 PY_CANCEL = _issue("python-sdk", "issues/2416")
 PY_MENDED = "2.3.0"
 """The cancellation that crosses an answer ends 1.30.0; 2.3.0 goes on."""
+PY_READS, PY_PINGS, PY_STRINGS = "1.27.0", "1.14.0", "1.12.4"
+"""The versions, by their sources, that go on after a line that is not UTF-8, answer a ping at any time, and
+keep an id of digits a string; 1.9.4 was seen, and 1.12.0 makes a number of such an id too.
+"""
 PY_METHOD = _issue("python-sdk", "issues/1561")
 PY_BODY = _issue("python-sdk", "issues/3557")
 PY_RESOURCE = _issue("python-sdk", "issues/1579")
@@ -198,6 +202,7 @@ FACTS: tuple[Fact, ...] = (
     *_for((*PYTHON, RUST), "http.session.two-ids", p.has_status(200), PROXY),
     Fact("http.version.era-by-metadata", PY2, p.session_missed, PROXY),
     Fact("jsonrpc.garbage-not-fatal", GO, p.reader_ended, NO_HANDLER, GO_LINE),
+    Fact("jsonrpc.garbage-not-fatal", PY1, p.ended_by_wrong_bytes, NO_HANDLER, until=PY_READS),
     Fact("jsonrpc.garbage-not-fatal", RUST, p.ended_itself, NO_HANDLER, until=RUST_READS),
     Fact("jsonrpc.id-types-accepted", GO, p.rounded_id, NO_HANDLER),
     *_for((RUST, CSHARP), "jsonrpc.id-types-accepted", p.dropped_large_id, NO_HANDLER),
@@ -231,6 +236,7 @@ FACTS: tuple[Fact, ...] = (
         *("jsonrpc.response-every-request", PY1, p.ended_among_cancellations, CANCELLED, PY_CANCEL),
         mended=PY_MENDED,
     ),
+    Fact("jsonrpc.response-id-echo", PY1, p.number_for_digits, NO_HANDLER, until=PY_STRINGS),
     Fact("jsonrpc.response-every-request", GO, p.ended_at_deep_params, NO_HANDLER),
     Fact("jsonrpc.response-every-request", GO, p.ended_beyond_depth, NO_HANDLER, since="1.8.0"),
     Fact("jsonrpc.response-every-request", GO, p.ended_at_trailing_space, NO_HANDLER),
@@ -260,6 +266,12 @@ FACTS: tuple[Fact, ...] = (
         *("lifecycle.initialize.version-counter-offer", CSHARP),
         p.fails_ending(UNSUPPORTED_VERSION, " is not available through the initialize handshake."),
         NO_HANDLER,
+    ),
+    Fact(
+        *("lifecycle.ping-before-initialize", PY1),
+        p.fails(p.INVALID_PARAMS, "Invalid request parameters", ""),
+        NO_HANDLER,
+        until=PY_PINGS,
     ),
     Fact(
         *("lifecycle.ping-before-initialize", RUST, p.ended_before_initialize, NO_HANDLER),

@@ -410,6 +410,11 @@ def _depth(line: bytes) -> int:
     return deepest
 
 
+def ended_by_wrong_bytes(evidence: Evidence) -> bool:
+    """Accept that the process ended with the status 1 as it could not decode a line."""
+    return _has_failed(evidence) and "UnicodeDecodeError: " in evidence.stderr
+
+
 def ended_at_initialize(evidence: Evidence) -> bool:
     """Accept that the process ended at `initialize`."""
     return evidence.has_ended and any(one["method"] == "initialize" for one in evidence.requests)
@@ -470,6 +475,12 @@ def rounded_id(evidence: Evidence) -> bool:
     """Accept an answer whose id is that of the request as the nearest double."""
     ids = [answer.message.get("id") for answer in evidence.answers]
     return ROUNDED_TO in ids and any(one["id"] == ROUNDED_ID for one in evidence.unanswered)
+
+
+def number_for_digits(evidence: Evidence) -> bool:
+    """Accept an answer whose id is the number that the id of the request, a string, has the digits of."""
+    texts = {one["id"] for one in evidence.unanswered if isinstance(one["id"], str)}
+    return any(str(answer.message.get("id")) in texts for answer in evidence.answers)
 
 
 def dropped_large_id(evidence: Evidence) -> bool:

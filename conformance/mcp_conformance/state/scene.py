@@ -382,7 +382,8 @@ class Stage:
 
     def refuse_making(self, thing: Thing) -> Iterator[Refusal]:
         """Make calls that are refused, and look for what they were to make."""
-        refused = list(self.shop.spoiled(thing.maker.workable, thing.maker.paths, {}))
+        spoiled = self.shop.spoiled(thing.maker.workable, thing.maker.paths, {})
+        refused = [(made, wrong) for made, wrong in spoiled if made.call.failed]
         links = [one for one in links_of(thing) if one.shows]
         lists = {one: self.shop.read(one, refused[0][0]) for one in links if one.is_list} if refused else {}
         for made, wrong in refused:
@@ -395,9 +396,10 @@ class Stage:
         made = self._made(thing, 1)
         before = self._settled(thing, made)
         naming = self.shop.naming(effect, made[0])
-        for refused, wrong in self.shop.spoiled(effect.writer, effect.paths, naming):
+        for done, wrong in self.shop.spoiled(effect.writer, effect.paths, naming):
             after = self.sight(thing, made)
-            yield RefusedChange(thing, effect, made[0], refused, wrong, before, after, self.noise)
+            if done.call.failed:
+                yield RefusedChange(thing, effect, made[0], done, wrong, before, after, self.noise)
             before = after
 
     def change_together(self, thing: Thing, effect: Effect) -> Together:

@@ -273,9 +273,9 @@ class Workshop:
     def spoiled(
         self, workable: Workable, paths: tuple[Path, ...], values: Mapping[Path, Any]
     ) -> Iterator[tuple[Made, str]]:
-        """Make calls with fresh tokens, these values and something wrong; yield those that are refused.
+        """Make calls with fresh tokens, these values and something wrong; yield each, and what is wrong.
 
-        Each comes with what is wrong in it.
+        The server may have carried one out.
         """
         for path, wrong, said in list(self._wrong(workable, values))[:MAX_SPOILED]:
             filled = self.filled(workable, tuple(one for one in paths if one != path), values)
@@ -287,9 +287,7 @@ class Workshop:
                     array.append(wrong)
             else:
                 put(arguments, path, wrong)
-            call = self.hand.call(workable.tool, arguments)
-            if call.failed:
-                yield Made(Maker(workable, paths), tokens, call), said
+            yield Made(Maker(workable, paths), tokens, self.hand.call(workable.tool, arguments)), said
 
     def _wrong(self, workable: Workable, values: Mapping[Path, Any]) -> Iterator[tuple[Path, Any, str]]:
         """Yield paths, wrong values for them, and words for it; what a tool finds out late comes first."""
