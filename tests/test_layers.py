@@ -19,7 +19,7 @@ LAYERS = (
     {"json_schema", "project", "backend", "login"},
     {"generation", "clients"},
     {"client"},
-    {"world"},
+    {"world", "tap"},
     {"state"},
     {"remedies"},
     {"verdicts"},

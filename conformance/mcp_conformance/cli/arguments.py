@@ -93,6 +93,8 @@ def parser() -> Parser:
     _add_survey(commands)
     _add_list(commands)
     _add_replay(commands)
+    _add_tap(commands)
+    _add_judge(commands)
     _add_explain(commands)
     _add_new_check(commands)
     return parser
@@ -379,6 +381,32 @@ def _add_replay(commands: Commands) -> None:
     replay.add_argument("file", type=Path, metavar="FILE", help="a transcript")
     _add_options(replay, "replay")
     replay.set_defaults(action=("replay", "main"))
+
+
+def _add_tap(commands: Commands) -> None:
+    tap = commands.add_parser(
+        "tap",
+        help="stand in a server's place in a client's configuration, and record the sessions",
+        usage="%(prog)s [--to DIR] [--judge [FILE]] -- COMMAND [ARGUMENTS ...]",
+    )
+    help_ = "the folder of the recorded sessions (default: one of this user's)"
+    tap.add_argument("--to", type=Path, metavar="DIR", help=help_)
+    help_ = "write a line to stderr, or to a file, for each rule that either side breaks"
+    tap.add_argument("--judge", nargs="?", const="-", metavar="FILE", help=help_)
+    tap.set_defaults(action=("tap", "main"))
+
+
+def _add_judge(commands: Commands) -> None:
+    judge = commands.add_parser(
+        "judge",
+        help="say which rules the client and the server break in recorded sessions",
+        usage="%(prog)s [--json] FILE|DIR [...]",
+    )
+    judge.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="a session, or a folder of sessions"
+    )
+    judge.add_argument("--json", action="store_true", help="print what is found as JSON")
+    judge.set_defaults(action=("judge", "main"))
 
 
 def _add_explain(commands: Commands) -> None:

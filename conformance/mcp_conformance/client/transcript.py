@@ -117,14 +117,18 @@ class Transcript:
 
     @classmethod
     def read(cls, path: Path) -> Transcript:
-        """Read the transcript in a file.  Raises `BadTranscript`, and `OSError` if it cannot be read."""
+        """Read the transcript in a file; one of a tap says its revision later, and has rows of other kinds.
+
+        Raises `BadTranscript`, and `OSError` if it cannot be read.
+        """
         rows = [_row(number, text) for number, text in enumerate(bounded_text(path).splitlines(), 1)]
         if not rows or rows[0].get("format") != FORMAT:
             raise BadTranscript(f"line 1: a header with format {FORMAT} is expected")
         try:
-            lines = tuple(_line(row) for row in rows[1:])
+            lines = tuple(_line(row) for row in rows[1:] if "raw" in row)
             command, revision, about = (rows[0][name] for name in ("command", "revision", "about"))
             is_redacted, folder = bool(rows[0].get("redacted")), str(rows[0].get("folder", ""))
+            revision = next((row["revision"] for row in reversed(rows) if row.get("revision")), revision)
             return cls(tuple(command), revision, about, lines, is_redacted=is_redacted, folder=folder)
         except (KeyError, TypeError, AttributeError, UnicodeEncodeError) as error:
             raise BadTranscript(f"a member is missing or of the wrong type: {error}") from error

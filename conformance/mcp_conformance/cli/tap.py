@@ -1,0 +1,43 @@
+"""The command ``mcp-conformance tap``: stand in the place of a server, and record its session."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_conformance.cli.arguments import UsageError, expect_no_more
+from mcp_conformance.tap.forwarding import end_as, forward
+from mcp_conformance.tap.tape import Tape, What
+from mcp_conformance.transport.user_folder import user_folder
+
+WRITE_DOWN_SECONDS = 1.0
+"""Seconds that the end waits until all is written down.  Not measured: clients wait 2 to 10 for an exit."""
+CANNOT_START = 127
+"""The exit status of a shell for a command that it cannot start."""
+
+
+def sessions_folder() -> Path:
+    """Return where sessions are kept if the user names no folder: a client starts servers anywhere."""
+    return user_folder() / "sessions"
+
+
+def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Run the server, pass all bytes on, and return its exit status."""
+    expect_no_more(rest)
+    if not command:
+        raise UsageError("tap: no server; usage: mcp-conformance tap [options] -- COMMAND [ARGUMENTS ...]")
+    folder = (options.to or sessions_folder()).absolute()
+    judge = [str(options.judge)] if options.judge is not None else []
+    tape = Tape([sys.executable, "-m", "mcp_conformance.tap.recorder", str(folder), *judge])
+    tape.add(What.STARTED, json.dumps(command).encode())
+    try:
+        status = forward(command, tape)
+    except OSError as error:
+        tape.end(CANNOT_START, WRITE_DOWN_SECONDS)
+        raise UsageError(f"tap: {command[0]}: {os.strerror(error.errno or 0)}") from error
+    tape.end(status, WRITE_DOWN_SECONDS)
+    return end_as(status)

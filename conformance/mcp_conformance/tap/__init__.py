@@ -1,0 +1,1 @@
+"""Real sessions between a client and a server: passed on unchanged, recorded, and judged on both sides."""

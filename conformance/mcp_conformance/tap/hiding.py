@@ -1,0 +1,92 @@
+"""What a recorded session may not have: credentials, whole, in parts, and under the names of credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mcp_conformance.protocol.jsonrpc import decode
+from mcp_conformance.transport.credentials import COMMON, HIDDEN, MIN_LENGTH, Secret, is_secret_name
+from mcp_conformance.transport.redaction import MIN_HALVED, Redaction
+
+# A part of eight characters is in many a text that has nothing to do with it.
+MIN_PART = 10
+"""The shortest part of a credential that is left out: a client may send a long one in pieces."""
+NO_CREDENTIALS = frozenset({"progressToken", "nextCursor", "cursor", "requestState", "key", "keys", "uri"})
+"""Members with the names of credentials that the protocol, or many a tool, has for something else."""
+
+
+class Hiding:
+    """Leaves credentials out of rows; it learns from members that have the name of one.
+
+    ``has_learned`` says that earlier rows may have some of them.
+    """
+
+    def __init__(self, secrets: Iterable[Secret]):
+        self.has_learned = False
+        self._secrets = dict.fromkeys(secrets)
+        self.redaction = Redaction(self._secrets)
+        self._parts = tuple(_parts(self._secrets))
+
+    def row(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return a row without credentials."""
+        if "raw" in row:
+            raw = row["raw"].encode("latin-1")
+            self._learn(decode(raw)[0])
+            text = raw.decode("utf-8", "surrogateescape")
+            shown = self._text(text)
+            return row if shown == text else {**row, "raw": _latin(shown), "redacted": True}
+        return {**row, "stderr": self._text(row["stderr"])} if "stderr" in row else row
+
+    def _text(self, text: str) -> str:
+        shown = self.redaction.text(text)
+        for part, secret in self._parts:
+            at = shown.find(part)
+            while at >= 0:
+                start, end = _grown(shown, secret, at, secret.find(part), len(part))
+                shown = shown[:start] + HIDDEN + shown[end:]
+                at = shown.find(part)
+        return shown
+
+    def _learn(self, message: Any) -> None:
+        new = [one for one in _named(message) if one not in self._secrets]
+        if new:
+            self.has_learned = True
+            self._secrets |= dict.fromkeys(new)
+            self.redaction = Redaction(self._secrets)
+            self._parts = tuple(_parts(self._secrets))
+
+
+def _named(value: Any) -> Iterator[Secret]:
+    """Yield the texts under members that have the name of a credential."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            is_text = isinstance(inner, str) and len(inner) >= MIN_LENGTH and inner.lower() not in COMMON
+            if is_text and inner != HIDDEN and name not in NO_CREDENTIALS and is_secret_name(name):
+                yield Secret(inner, True)
+            yield from _named(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _named(inner)
+
+
+def _parts(secrets: Iterable[Secret]) -> Iterator[tuple[str, str]]:
+    """Yield each part of the shortest length of each long credential, with the credential."""
+    for one in secrets:
+        if one.is_named and len(one.text) >= MIN_HALVED and "://" not in one.text and " " not in one.text:
+            ends = range(MIN_PART, len(one.text) + 1)
+            yield from ((one.text[end - MIN_PART : end], one.text) for end in ends)
+
+
+def _grown(text: str, secret: str, at: int, place: int, length: int) -> tuple[int, int]:
+    """Return where the longest part of a credential around a place begins and ends in a text."""
+    start, end, first, last = at, at + length, place, place + length
+    while start and first and text[start - 1] == secret[first - 1]:
+        start, first = start - 1, first - 1
+    while end < len(text) and last < len(secret) and text[end] == secret[last]:
+        end, last = end + 1, last + 1
+    return start, end
+
+
+def _latin(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")

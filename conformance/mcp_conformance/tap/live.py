@@ -1,0 +1,58 @@
+"""A session judged while it runs: a line for each rule, when it is first broken."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mcp_conformance.protocol.text import harmless, shorten
+from mcp_conformance.tap.judging import Breach, Judgement
+from mcp_conformance.tap.lines import line_of
+
+MAX_SHOWN = 300
+
+
+def sentence(breach: Breach) -> str:
+    """Return one line about a broken rule."""
+    proof = breach.lines[-1].shown(MAX_SHOWN) if breach.lines else ""
+    return harmless(
+        shorten(f"{breach.side} {breach.level} {breach.rule}: {breach.what}", MAX_SHOWN) + f"  {proof}"
+    )
+
+
+class Live:
+    """Judges the rows of a session as they come, and tells of each rule once."""
+
+    def __init__(self, tell: Callable[[str], None]):
+        self._tell = tell
+        self._judgement = Judgement()
+        self._told: set[tuple[str, str]] = set()
+
+    def see(self, row: Mapping[str, Any]) -> None:
+        """Judge a row."""
+        line = line_of(row)
+        if line is not None:
+            found = self._judgement.see(line)
+        elif row.get("closed") == "client" or "status" in row:
+            found = self._judgement.end(row["at"])
+        else:
+            return
+        for breach in found:
+            if (breach.side, breach.rule) not in self._told:
+                self._told.add((breach.side, breach.rule))
+                self._tell(sentence(breach))
+
+
+def teller(place: str) -> Callable[[str], None]:
+    """Return what writes a line to stderr (``-``), or at the end of a file."""
+
+    def tell(text: str) -> None:
+        if place == "-":
+            print(f"mcp-conformance: {text}", file=sys.stderr, flush=True)  # noqa: T201
+        else:
+            with Path(place).open("a", encoding="utf-8") as file:
+                file.write(text + "\n")
+
+    return tell

@@ -1,0 +1,162 @@
+"""The process that writes a session down, started by a tap: ``python -m mcp_conformance.tap.recorder``."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mcp_conformance.client.transcript import FORMAT
+from mcp_conformance.tap.conversation import Conversation
+from mcp_conformance.tap.hiding import Hiding
+from mcp_conformance.tap.lines import line_of
+from mcp_conformance.tap.tape import Frame, What, frames
+from mcp_conformance.transport.credentials import is_withheld, redacted, secrets_of
+
+MAX_LINE = 16_000_000
+"""Of a longer line only the beginning is kept.  Not measured: the largest result seen, an image, has 9 MB."""
+HEAD = 4096
+"""The bytes that are kept of a line that is too long."""
+Row = dict[str, Any]
+See = Callable[[Row], None]
+
+
+def record(stream: BinaryIO, folder: Path, environment: Mapping[str, str], see: See) -> Path:
+    """Write the session in a stream of frames to a new file of a folder, and return its path.
+
+    The file is one of `mcp_conformance.client.transcript`: a header, then a row for each line of the client
+    (``sent``) and of the server, for what is on stderr, for a closed stream, and for the end.  ``see`` gets
+    each row.  Credentials are left out: those of the command and the environment, what looks like one,
+    and what stands under the name of one, also in lines that came before it was known.  Raises `OSError`.
+    """
+    rest = frames(stream)
+    command = json.loads(next(rest).data)
+    secret = {name: text for name, text in environment.items() if is_withheld(name, text)}
+    hiding = Hiding(secrets_of(command, secret))
+    path = _new_file(folder)
+    header = {"format": FORMAT, "command": hiding.redaction(redacted(command)), "revision": ""}
+    header |= {"about": "a session recorded by tap", "began": time.time()}
+    with path.open("a", encoding="ascii") as file:
+        file.write(json.dumps(header) + "\n")
+        for row in _with_revision(_rows(rest)):
+            shown = hiding.row(row)
+            file.write(json.dumps(shown) + "\n")
+            file.flush()
+            see(shown)
+    if hiding.has_learned:
+        _write_again(path, hiding)
+    return path
+
+
+def _new_file(folder: Path) -> Path:
+    """Create a file that only the user can read, named for the time and this process."""
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if is_new:
+        (folder / ".gitignore").write_text("*\n", encoding="ascii")
+    name = f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}.jsonl"
+    path = folder / name
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    return path
+
+
+def _rows(rest: Iterator[Frame]) -> Iterator[Row]:
+    """Yield a row for each line and event of a session."""
+    lines = {What.CLIENT: _Lines(), What.SERVER: _Lines()}
+    for what, at, data in rest:
+        seconds = {"at": round(at, 6)}
+        if what in lines:
+            for raw, cut in lines[what].feed(data):
+                yield {"sent": what is What.CLIENT, **seconds, **_raw(raw, cut)}
+        elif what is What.STDERR:
+            yield {"stderr": data.decode("utf-8", "backslashreplace"), **seconds}
+        elif what in (What.CLIENT_CLOSED, What.SERVER_CLOSED):
+            side = What.CLIENT if what is What.CLIENT_CLOSED else What.SERVER
+            for raw, cut in lines[side].end():
+                yield {"sent": side is What.CLIENT, **seconds, **_raw(raw, cut), "unended": True}
+            yield {"closed": side.name.lower(), **seconds}
+        elif what is What.ENDED:
+            status, lost = data.split()
+            yield {"status": int(status), **seconds, **({"lost_bytes": int(lost)} if int(lost) else {})}
+
+
+def _with_revision(rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield the rows, and one for the revision after the line that named it."""
+    known = Conversation()
+    for row in rows:
+        yield row
+        line, before = line_of(row), known.revision
+        if line is not None:
+            for message in line.parts():
+                known.see(line, message)
+        if known.revision != before:
+            yield {"revision": known.revision, "at": row["at"]}
+
+
+def _raw(raw: bytes, cut: int) -> Row:
+    return {"raw": raw.decode("latin-1"), **({"cut_from": cut} if cut else {})}
+
+
+class _Lines:
+    """Splits the bytes of one side into lines; of a line that is too long only the beginning is kept."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> Iterator[tuple[bytes, int]]:
+        """Yield each line that ends in these bytes, and its length if it was cut."""
+        *ended, rest = data.split(b"\n")
+        for part in ended:
+            self._hold(part)
+            yield from self.end(is_empty_too=True)
+        self._hold(rest)
+
+    def end(self, *, is_empty_too: bool = False) -> Iterator[tuple[bytes, int]]:
+        """Yield the line that is held."""
+        line, size = b"".join(self._parts), self._size
+        self._parts, self._size = [], 0
+        if line or is_empty_too:
+            yield (line[:HEAD], size) if size > MAX_LINE else (line, 0)
+
+    def _hold(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= MAX_LINE:
+            self._parts.append(part)
+        elif self._parts[1:]:
+            self._parts = [b"".join(self._parts)[:HEAD]]
+
+
+def _write_again(path: Path, hiding: Hiding) -> None:
+    """Leave out of the lines of a file what only later lines have shown to be a credential."""
+    new = path.with_suffix(".new")
+    with path.open(encoding="ascii") as old, new.open("x", encoding="ascii") as file:
+        new.chmod(0o600)
+        file.writelines(json.dumps(hiding.row(json.loads(row))) + "\n" for row in old)
+    new.replace(path)
+
+
+def _ignore(_: Row) -> None:
+    """See nothing."""
+
+
+def main() -> None:
+    """Record the session on stdin in the folder that is named, and judge it if that is asked for."""
+    folder, *judge = sys.argv[1:]
+    see: See = _ignore
+    if judge:
+        from mcp_conformance.tap.live import Live, teller  # noqa: PLC0415  (loads schemas, which take 0.2 s)
+
+        see = Live(teller(judge[0])).see
+    try:
+        record(sys.stdin.buffer, Path(folder), os.environ, see)
+    except OSError as error:
+        print(f"mcp-conformance: tap: the session is not recorded: {error}", file=sys.stderr)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

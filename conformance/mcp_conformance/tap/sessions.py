@@ -1,0 +1,83 @@
+"""Recorded sessions, read from their files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_conformance.client.transcript import FORMAT
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.text import named, shell_line
+from mcp_conformance.tap.conversation import part
+from mcp_conformance.tap.judging import Breach, Judgement
+from mcp_conformance.tap.lines import line_of
+from mcp_conformance.transport.files import bounded_text
+
+
+class BadSession(Exception):  # noqa: N818
+    """A file is not a recorded session; the text names the file, the line, and what is wrong."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A session: the server's ``command``, its ``rows``, and the ``path`` of the file."""
+
+    path: Path
+    command: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Recorded:
+        """Read a session.  Raises `BadSession`, and `OSError` if the file cannot be read."""
+        rows = [_row(path, number, text) for number, text in enumerate(bounded_text(path).splitlines(), 1)]
+        if not rows or rows[0].get("format") != FORMAT or not isinstance(rows[0].get("command"), list):
+            raise BadSession(f"{path.name}: line 1: a header with format {FORMAT} is expected")
+        return cls(path, tuple(map(str, rows[0]["command"])), tuple(rows[1:]))
+
+    @property
+    def lines(self) -> Iterator[Line]:
+        """The lines of both sides, without those that are cut."""
+        return (line for line in map(line_of, self.rows) if line is not None)
+
+    @property
+    def title(self) -> str:
+        """What the server calls itself, else its command."""
+        for line in self.lines:
+            for message in line.parts():
+                info = part(message, "result", "serverInfo")
+                if not line.sent and isinstance(info, dict) and isinstance(info.get("name"), str):
+                    return named(f"{info['name']} {info.get('version', '')}".strip())
+        return named(shell_line(self.command))
+
+    def count(self, side: str) -> int:
+        """Return how many lines a side, ``client`` or ``server``, has written."""
+        return sum(row.get("sent") is (side == "client") for row in self.rows)
+
+
+def judged(session: Recorded) -> list[Breach]:
+    """Return what breaks a rule in a session, in the order of the lines."""
+    judgement = Judgement()
+    ended = 0.0
+    for row in session.rows:
+        if (line := line_of(row)) is not None:
+            judgement.see(line)
+        if not ended and (row.get("closed") == "client" or "status" in row):
+            ended = float(row["at"])
+    judgement.end(ended)
+    return judgement.breaches
+
+
+def _row(path: Path, number: int, text: str) -> dict[str, Any]:
+    try:
+        row: dict[str, Any] = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadSession(f"{path.name}: line {number}: not JSON: {error}") from error
+    is_row = isinstance(row, dict) and (number == 1 or isinstance(row.get("at"), int | float))
+    if not is_row or (
+        "raw" in row and not (isinstance(row["raw"], str) and isinstance(row.get("sent"), bool))
+    ):
+        raise BadSession(f"{path.name}: line {number}: not a row of a session")
+    return row

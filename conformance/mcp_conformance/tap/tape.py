@@ -1,0 +1,125 @@
+"""What a tap saw, on its way from the process that passes bytes on to the one that writes them down.
+
+Redaction takes time and Python runs one thread at a time, so another process does it: the bytes of a session
+never wait for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import BinaryIO, NamedTuple
+
+NEW_PROCESS_GROUP = 0x200
+"""What keeps Ctrl-C from a process of Windows."""
+HEAD = struct.Struct("<BdI")
+"""Before each frame: what it is, its time in seconds since the start, and how many bytes follow."""
+MAX_WAITING_BYTES = 64_000_000
+"""What may wait to be written down.  Not measured: four floods of 16 MB, and little for a machine."""
+
+
+class What(IntEnum):
+    """What a frame has."""
+
+    STARTED = 0
+    CLIENT = 1
+    SERVER = 2
+    STDERR = 3
+    CLIENT_CLOSED = 4
+    SERVER_CLOSED = 5
+    ENDED = 6
+
+
+class Frame(NamedTuple):
+    """A piece of a session: the bytes that came ``at`` so many seconds after the start."""
+
+    what: What
+    at: float
+    data: bytes
+
+
+def frames(stream: BinaryIO) -> Iterator[Frame]:
+    """Yield the frames of a stream until its end; one that was cut off is left out."""
+    while len(head := stream.read(HEAD.size)) == HEAD.size:
+        what, at, size = HEAD.unpack(head)
+        data = stream.read(size)
+        if len(data) < size:
+            return
+        yield Frame(What(what), at, data)
+
+
+class Tape:
+    """Hands what a tap saw to the recorder, which is a process of its own.
+
+    Nothing here waits or raises: if the recorder fails or is too slow, what it misses is counted.
+    """
+
+    def __init__(self, recorder: Sequence[str]):
+        self._began = time.monotonic()
+        self._waiting: deque[bytes] = deque()
+        self._bytes = self._lost = 0
+        self._work = threading.Condition()
+        self._is_open = True
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._feed, args=(tuple(recorder),), daemon=True)
+        self._thread.start()
+
+    def add(self, what: What, data: bytes = b"") -> None:
+        """Keep a piece of the session, with the time now."""
+        frame = HEAD.pack(what, time.monotonic() - self._began, len(data)) + data
+        with self._work:
+            if self._bytes + len(frame) > MAX_WAITING_BYTES and data:
+                self._lost += len(data)
+                return
+            self._bytes += len(frame)
+            self._waiting.append(frame)
+            self._work.notify()
+
+    def end(self, status: int, seconds: float) -> None:
+        """Keep how the server ended, and wait at most so long until all is written down."""
+        self.add(What.ENDED, f"{status} {self._lost}".encode())
+        with self._work:
+            self._is_open = False
+            self._work.notify()
+        self._thread.join(seconds)
+
+    def _feed(self, recorder: tuple[str, ...]) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._process = _started(recorder)
+            assert self._process.stdin is not None
+            with self._process.stdin as pipe:
+                while (frame := self._next()) is not None:
+                    pipe.write(frame)
+                    pipe.flush()
+            self._process.wait()
+        with self._work:  # what comes now is for nobody
+            self._waiting.clear()
+            self._bytes = MAX_WAITING_BYTES
+
+    def _next(self) -> bytes | None:
+        with self._work:
+            self._work.wait_for(lambda: self._waiting or not self._is_open)
+            if not self._waiting:
+                return None
+            frame = self._waiting.popleft()
+            self._bytes -= len(frame)
+            return frame
+
+
+def _started(recorder: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    """Start the recorder where no signal for the tap or the client reaches it."""
+    is_windows = sys.platform == "win32"
+    return subprocess.Popen(
+        recorder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=not is_windows,
+        creationflags=NEW_PROCESS_GROUP if is_windows else 0,
+    )

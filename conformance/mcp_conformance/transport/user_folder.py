@@ -1,0 +1,18 @@
+"""The folder of this user's for what the tool keeps outside of every repository."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def user_folder() -> Path:
+    """Return the folder: that of the platform for what programs keep."""
+    if sys.platform == "win32":
+        place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        place = Path.home() / "Library" / "Application Support"
+    else:
+        place = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return place / "mcp-conformance"
