@@ -38,7 +38,7 @@ from mcp_conformance.plugin.own_rules import own_cited, tool_of
 from mcp_conformance.plugin.phases import COLLECTION
 from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
-from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.protocol.text import named
 from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
@@ -146,10 +146,7 @@ def _require_several(state: RunState) -> None:
         with suppress(CannotStart):
             find_alone(settings, live[0].revision)
     if reason := settings.solo.reason:
-        raise pytest.UsageError(
-            f"a process of the server that is started beside another one ends ({shorten(reason, 300)}), and "
-            "each worker of xdist starts its own: run without -n"
-        )
+        raise pytest.UsageError(f"{reason}, and each worker of xdist starts its own: run without -n")
 
 
 # Collecting --------------------------------------------------------------------------------------

@@ -163,10 +163,7 @@ def limit_lines(
 def _circumstances(subject: Subject) -> Iterator[str]:
     """Yield that only one process could run at a time, and which revisions the server did not answer in."""
     if reason := subject.settings.solo.reason:
-        yield (
-            f"one at a time: a process that is started beside another one ends ({shorten(reason, 300)}), so "
-            "each was started after the end of the one before"
-        )
+        yield f"one at a time: {reason}, so each was started after the end of the one before"
     for surface in subject.unopened if subject.live else ():
         yield f"not tested: {surface.revision}, as {shorten(surface.failures[0].reason, 300)}"
 

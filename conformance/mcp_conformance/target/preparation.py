@@ -53,6 +53,13 @@ class Preparation:
             self._numbers[name] += 1
             self._worked.append(call)
 
+    def has_worked(self, call: Call) -> bool:
+        """Return whether a call that only reads, or has no arguments, worked in another process as it is."""
+        is_simple = call.tool.read_only or not call.arguments
+        wanted = (call.tool.name, call.arguments)
+        same = [one for one in self._worked if (one.tool.name, one.arguments) == wanted]
+        return is_simple and any(not self._is_witness(one) for one in same)
+
     def prepare(self, session: Session, tools: Collection[str]) -> None:
         """Make in a new process, which has these tools, what the known values name, if it does not have that.
 

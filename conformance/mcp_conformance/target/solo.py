@@ -8,11 +8,13 @@ from mcp_conformance.transport.interface import Transport
 class Solo:
     """The running processes of a server.  With a ``reason`` it cannot run twice, so each ends the others.
 
-    The reason is empty until it is found that a process opens a session only when no other one runs.
+    The reason is empty until it is found that a process opens a session, or serves a call, only when no other
+    one runs.  ``has_looked`` says that calls were looked at.
     """
 
     def __init__(self) -> None:
         self.reason = ""
+        self.has_looked = False
         self._running: list[Transport] = []
         self._ended: list[Transport] = []
 
@@ -25,6 +27,11 @@ class Solo:
         """Note that a process was started."""
         self._running = [one for one in self._running if one.exit_code is None]
         self._running.append(process)
+
+    @property
+    def has_several(self) -> bool:
+        """Whether more than one process runs."""
+        return sum(one.exit_code is None for one in self._running) > 1
 
     def end_running(self) -> bool:
         """End the processes that run, and wait for that; return whether there were any."""

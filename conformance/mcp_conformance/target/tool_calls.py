@@ -19,6 +19,7 @@ from mcp_conformance.generation import NoExample
 from mcp_conformance.protocol.text import first_names
 from mcp_conformance.sandbox.traffic import Traffic
 from mcp_conformance.target.arguments import Arguments
+from mcp_conformance.target.beside import find_lone_calls
 from mcp_conformance.target.circumstances import hosts_tried
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.lists import Lists
@@ -33,6 +34,7 @@ from mcp_conformance.target.world import values_of_server
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 from mcp_conformance.world.exploration import Exploration, needs_exploration
 from mcp_conformance.world.replay import replay
+from mcp_conformance.world.success import is_success
 
 MAX_SILENT_CALLS = 2
 """How many tools may leave a call without an answer, each for a whole timeout, before no more are called."""
@@ -311,6 +313,7 @@ class ToolCalls:
 
     def _finished(self, first: Call) -> Call:
         """Call again with other valid arguments if a call fails; return the best call."""
+        first = self._without_others(first)
         self._note(first)
         calls = [first]
         for arguments in self._further_arguments(first):
@@ -320,6 +323,16 @@ class ToolCalls:
                 break
         best = first if calls[-1].failed or calls[-1].reply.fault is not None else calls[-1]
         return replace(best, others=tuple(one for one in calls if one is not best))
+
+    def _without_others(self, call: Call) -> Call:
+        """Return a call, made again if it has only failed as other processes of ours run."""
+        settings = self._sessions.settings
+        if call.reply.fault is not None or is_success(call.reply) or not self._preparation.has_worked(call):
+            return call
+        is_lone = find_lone_calls(
+            settings, self._sessions.revision, lambda one: call_in(one, call.tool, call.arguments).reply
+        )
+        return call_in(self._session, call.tool, call.arguments) if is_lone else call
 
     def _note(self, call: Call) -> None:
         """Count a call, and whether it was answered."""
