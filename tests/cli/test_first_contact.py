@@ -32,6 +32,11 @@ QUICK = ("--fuzz", "none", "--revision", "2025-11-25")
             ("run", "--rules-as-of", "first", "--", *REFERENCE),
             "a version such as 0.1 is expected, not 'first'",
         ),
+        (
+            ("run", "-k", "nothing", "--select", "ping", "--", *REFERENCE),
+            "-k nothing: no check of this server",
+        ),
+        (("run", "--env", "NOT_SET_HERE", "--", *REFERENCE), "or the name of a variable set here"),
         (("run", "--env-file", "none.env", "--", *REFERENCE), "none.env: No such file or directory"),
     ],
 )

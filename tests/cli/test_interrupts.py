@@ -94,3 +94,22 @@ print(sum(is_left_locked() for _ in range(50)))
 @pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the process there")
 def test_an_interrupt_leaves_no_lock_behind(tmp_path):
     assert ended([sys.executable, "-c", AT_LOCKS], tmp_path) == (0, "0\n")
+
+
+ENDING = """
+import os, signal
+from mcp_conformance_fixtures.reference import main
+main()
+os.kill(os.getppid(), signal.SIGTERM)
+"""
+
+
+@nightly
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGTERM")
+def test_a_signal_while_the_sessions_close_is_no_traceback(tmp_path):
+    server = f"{sys.executable} {tmp_path / 'server.py'}"
+    (tmp_path / "server.py").write_text(ENDING)
+    words = ["--conformance", f"--conformance-server={server}", "--conformance-select=ping.responds"]
+    status, text = ended([sys.executable, "-m", "pytest", "-q", *words], tmp_path)
+    assert (status, "Traceback" in text) == (2, False), text
+    assert "verdict: " in text

@@ -100,7 +100,7 @@ def test_an_edit_ends_a_run_and_a_server_that_does_not_start_is_explained(tmp_pa
     try:
         wait_for("watching 3 files")
         write(tmp_path, {"definitions.py": "TOOLS = [", "server.py": SERVER})
-        wait_for("Cause:")
+        wait_for("verdict: the server did not start")
         wait_for("watching")
         write(tmp_path, {"definitions.py": ONE_WRONG})
         wait_for("changed: definitions.py")

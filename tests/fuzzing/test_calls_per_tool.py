@@ -11,9 +11,12 @@ from mcp_conformance.client.session import timeout_of
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.options.given import BadOption, Given
 from mcp_conformance.options.table import BY_NAME
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.value import Value
+from mcp_conformance.report.model import Result
 from mcp_conformance.report.text import limit_lines
+from mcp_conformance.requirements.catalogue import requirement
 from mcp_conformance.sandbox.sandbox import Sandbox
 from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
@@ -26,6 +29,7 @@ from support.in_memory import mutated
 
 REVISION = "2025-11-25"
 FIRST_CALLS = 1
+FUZZED = "mcp_conformance_suites/test_fuzz_tools.py::test_valid_arguments_are_handled"
 
 
 def in_open_world(server, request, reply):
@@ -92,7 +96,12 @@ def test_the_report_lists_the_tools_with_few_calls(limits, is_reported):
         "fuzzed with at most 20 calls each, as they may reach an open world: echo (openWorldHint: false says "
         "that they do not, a sandbox sees to it, and --calls-per-tool allows more)"
     )
-    assert list(limit_lines(subject, [], exercise)) == ([wanted] if is_reported else [])
+    rule = requirement("tools.call.valid-not-fatal")
+    results = [
+        Result.of(rule, REVISION, node=FUZZED, outcome=Outcome.PASSED, tool=tool) for tool in ("echo", "add")
+    ]
+    assert list(limit_lines(subject, results, exercise)) == ([wanted] if is_reported else [])
+    assert list(limit_lines(subject, results[:0], exercise)) == []
     subject.close()
 
 

@@ -76,5 +76,5 @@ def test_a_database_that_is_gone_remembers_nothing():
 
 
 def test_a_database_that_does_not_answer_is_named():
-    with pytest.raises(BadDatabase, match=r"pip install redis|does not answer"):
+    with pytest.raises(BadDatabase, match=r"needs the package redis|does not answer"):
         database_at("redis://127.0.0.1:1/0")

@@ -25,11 +25,11 @@ def result(outcome, revision="2025-11-25", tool="add", reason="expected x,\ngot 
     )
 
 
-def test_a_finding_of_two_revisions_is_shown_once():
+def test_a_rule_that_is_broken_in_two_revisions_and_tools_is_shown_once():
     lines = FindingLines(StringIO(), lambda text, style: f"<{style}>{text}")
     both = [result(Outcome.FAILED, one) for one in ("2025-11-25", "2026-07-28")]
     assert list(lines.of(both)) == ["<red bold>FAILED tools.def.title-string add: expected x,\\ngot y"]
-    assert list(lines.of(both)) == []
+    assert list(lines.of([*both, result(Outcome.FAILED, tool="other", reason="else")])) == []
     assert list(lines.of([result(Outcome.WARNED, tool="")])) == [
         "<yellow>WARNED tools.def.title-string: expected x,\\ngot y"
     ]

@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
+from mcp_conformance.options.choosing import choose
 from mcp_conformance.options.configuration import BadConfiguration, nearest_configuration
+from mcp_conformance.options.given import Given
 from mcp_conformance.report.exit_status import NOT_STARTED
 from mcp_conformance.requirements import catalogue
 from support.nightly import nightly
@@ -98,6 +100,7 @@ def test_their_results_stand_in_the_report_of_a_run(tmp_path):
     words = ["run", "--select", "project,ping.responds", f"--report={report}"]
     exit, output = forked(words, repo, 120)
     assert exit == 1, output
+    assert output.startswith("configuration: mcp-conformance.toml\n"), output
     found = results(report)
     outcomes = {key: one["outcome"] for key, one in found.items()}
     assert outcomes == {
@@ -167,10 +170,42 @@ def test_a_rule_without_a_check_and_a_check_without_a_rule_are_errors(tmp_path, 
     assert (exit, message in output) == (4, True), output
 
 
-def test_explain_knows_them(tmp_path):
-    exit, output = forked(["explain", "project.short"], repository(tmp_path / "repo"), 60)
+@pytest.mark.parametrize("words", [["explain", "project.short"], ["list", "project"]])
+def test_explain_and_list_know_them(tmp_path, words):
+    exit, output = forked(words, repository(tmp_path / "repo"), 60)
     assert exit == 0, output
     assert "An answer has one digit." in output
+
+
+def test_they_hold_for_a_server_that_the_command_line_names(tmp_path):
+    given = Given((sys.executable, "server.py"), "")
+    repo = repository(tmp_path)
+    chosen = choose({}, given, "--", repo)
+    assert set(chosen.project.rules) == {"doubled", "short", "halved", "named", "later"}
+    assert chosen.head == f"configuration: {repo / 'mcp-conformance.toml'} (the project's own rules)"
+    write(repo, {"mcp-conformance.toml": "command = 5"})
+    assert choose({}, given, "--", repo).project.rules == {}
+    assert choose({}, given, "--", repo).head == ""
+
+
+ASYNC = """
+import asyncio
+import pytest
+
+
+@pytest.mark.requirement("project.later")
+async def test_later(conformance_session):
+    assert asyncio.get_running_loop()
+    assert (await conformance_session.call("double", {"a": 2})).text == "4"
+"""
+
+
+@nightly
+def test_an_async_check_runs_in_an_event_loop(tmp_path):
+    rules = CONFIGURATION.partition("doubled =")[0] + 'later = { says = "Later." }'
+    repo = repository(tmp_path / "repo", **{"checks/own.py": ASYNC, "mcp-conformance.toml": rules})
+    exit, output = forked(["run", "--select", "project"], repo, 120)
+    assert (exit, "1 passed" in output) == (0, True), output
 
 
 @pytest.mark.parametrize(

@@ -480,6 +480,13 @@ def test_a_function_with_unsuitable_parameters_is_refused(tmp_path, head, messag
     assert message in run.output
 
 
+def test_an_option_for_the_suites_has_no_effect_without_them_and_the_run_says_so(tmp_path):
+    repo = repository(tmp_path / "repo", test_mine="def test_mine(): pass\n")
+    run = run_pytest(repo, "--conformance-select=ping", "--conformance-strict", ".")
+    wanted = "--conformance-select, --conformance-strict: the suites did not run; --conformance runs them"
+    assert (run.exit, wanted in run.output) == (0, True), run.output
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_ends_the_server(tmp_path):
     called = tmp_path / "called"
@@ -699,38 +706,23 @@ def test_the_level_holds_in_a_new_session_of_a_new_object(conformance_server):
     assert conformance_server.call("count").logs[0]["level"] == "info"
 
 
-def test_async(conformance_session):
-    async def both():
-        calls = [conformance_session.call("count") for _ in range(3)]
-        more = [conformance_session.read("a://b"), conformance_session.prompt("ask")]
-        found = await asyncio.gather(*calls, *more, conformance_session.request("prompts/list"))
-        await conformance_session.restart()
-        return [one.ok for one in found]
-
-    assert asyncio.run(both()) == [True] * 6
+async def test_async(conformance_session):
+    calls = [conformance_session.call("count") for _ in range(3)]
+    more = [conformance_session.read("a://b"), conformance_session.prompt("ask")]
+    found = await asyncio.gather(*calls, *more, conformance_session.request("prompts/list"))
+    await conformance_session.restart()
+    assert [one.ok for one in found] == [True] * 6
 
 
 @for_each_tool
 async def test_each(tool):
     assert (await tool()).text == "one" and tool.name == "count"
 """
-ASYNC_PLUGIN = """
-import asyncio, inspect
-import pytest
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem):
-    if inspect.iscoroutinefunction(pyfuncitem.obj):
-        names = pyfuncitem._fixtureinfo.argnames
-        asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
-        return True
-"""
 
 
 def test_a_server_object_is_tested_without_a_process(tmp_path):
     files = {"mcp/server/stdio.py": SDK, "counter.py": OBJECT, "test_it.py": OBJECT_TESTS}
-    repo = write(tmp_path / "repo", {**files, "conftest.py": ASYNC_PLUGIN})
+    repo = write(tmp_path / "repo", files)
     run = run_pytest(repo, "--conformance-object=counter:make", "-W", "error", ".", lean=())
     assert len(run.own) == 6, run.output
     assert run.exit == 0, run.output

@@ -209,6 +209,7 @@ def test_a_server_that_the_sandbox_keeps_from_starting_is_reported_so(tmp_path):
     run = run_suite((sys.executable, "-c", program), "--sandbox", "landlock", cwd=Path("/"))
     assert run.exit == 6
     (blocked,) = run.of("blocked")
-    assert "it ran in a sandbox (landlock), which refused: PermissionError" in blocked.text
+    assert "it ran in a sandbox (landlock)" in blocked.text
+    assert blocked.text.count("which refused: PermissionError") == 1
     assert "The server did not start in the sandbox (landlock)" in run.output
     assert f"--allow-read {secret}" in " ".join(run.output.split())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_conformance.backend.sickness import BY_NAME, SICKNESSES, Sickness
+from mcp_conformance.installation import how_to_install
 from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.transport.redaction import Redaction
@@ -22,7 +23,6 @@ INVENTORY, SICK = "inventory", "sick"
 RECORD, REPLAY = "record=", "replay="
 KINDS = (INVENTORY, SICK, *BY_NAME)
 PACKAGES = ("trustme", "h11")
-INSTALL = "pip install 'pytest-mcp-conformance[backend]'"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def backend(
     if sys.platform != "linux":
         raise Unavailable(f"it needs Linux, not {sys.platform}")
     if any(find_spec(name) is None for name in PACKAGES):
-        raise Unavailable(f"it needs two more packages: {INSTALL}")
+        raise Unavailable(f"it needs two more packages: {how_to_install('backend')}")
     # Only a run with this option pays for it.
     from mcp_conformance.backend.backend import Backend, obstacle  # noqa: PLC0415
     from mcp_conformance.backend.cleaning import Cleaner  # noqa: PLC0415

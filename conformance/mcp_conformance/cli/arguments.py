@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_conformance.options.choosing import choose
 from mcp_conformance.options.configuration import Configuration, nearest_configuration
-from mcp_conformance.options.given import BadOption, Chosen, Given
+from mcp_conformance.options.given import BadOption, Chosen, Given, ProjectRules
 from mcp_conformance.options.option import Kind
 from mcp_conformance.options.table import options_of
 from mcp_conformance.project.files import CONFIGURATION_PLACES
@@ -480,6 +480,7 @@ def _chosen_of_client(options: argparse.Namespace, entry: ServerEntry, command: 
     source = ("--config", str(options.config), "--server", entry.name)
     chosen = chosen_by(own, entry.command or "", command)
     beside = frozenset(given_options(options, command))
+    chosen = replace(chosen, project=ProjectRules(), read_from="")  # which need not be about this server
     return replace(chosen, expanded=entry.expanded, source=source, beside=beside)
 
 

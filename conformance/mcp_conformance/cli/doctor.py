@@ -23,7 +23,6 @@ from mcp_conformance.doctor.observations import (
 )
 from mcp_conformance.doctor.program import Program, find_program
 from mcp_conformance.doctor.variants import next_variant
-from mcp_conformance.options.given import Chosen
 from mcp_conformance.options.run_options import read_settings
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.text import named, shell_line, shorten
@@ -50,11 +49,6 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
         return _with(_examine, read_settings(chosen_by(options, server, "doctor")))
 
 
-def conclude(chosen: Chosen) -> None:
-    """Start the server once, as a run does, and print only the likely cause of its failure and the advice."""
-    _with(_conclude, read_settings(chosen))
-
-
 def _with(examine: Callable[[Settings], int], chosen: Settings) -> int:
     """Examine the server in a throwaway folder, and return the exit status."""
     examine = examine if chosen.http is None else _examine_http
@@ -63,13 +57,6 @@ def _with(examine: Callable[[Settings], int], chosen: Settings) -> int:
             return examine(chosen.within(throwaway))
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-def _conclude(chosen: Settings) -> int:
-    """Start the server once, and print the likely cause of its failure."""
-    printer, seen = _begun(chosen)
-    first = StartAttempt(chosen, timeout=START_TIMEOUT_FACTOR * chosen.start_timeout).run()
-    return _concluded(printer, replace(seen, first=first))
 
 
 def _begun(chosen: Settings) -> tuple[Printer, Observations]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Sequence
+from warnings import catch_warnings, simplefilter
 
 import pytest
 
@@ -29,6 +30,7 @@ NO_REWRITE_WARNING = (
     *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
 )
 """After the user's options, to win over ``-W error``: the command imports the plugin before pytest does."""
+OF_WARNINGS = ("-W", "--pythonwarnings")
 
 
 class ShortErrorsPlugin:
@@ -92,7 +94,12 @@ def run_suites(chosen: Chosen, rest: Sequence[str], *plugins: object, name: str 
     checks = chosen.project.checks
     rewritten = ["--assert=rewrite"] if checks else []
     words = [str(suites_directory()), *checks, *ISOLATED, *rewritten, *rest, *NO_REWRITE_WARNING]
-    status = int(pytest.main(words, plugins=own))
+    with catch_warnings():
+        if not (checks or any(word.startswith(OF_WARNINGS) for word in rest)):
+            # Those of other plugins, which pytest loads too, say nothing of the server.
+            simplefilter("ignore")
+            words.append("--disable-warnings")
+        status = int(pytest.main(words, plugins=own))
     if status == pytest.ExitCode.INTERRUPTED and not machine.has_begun:
         raise KeyboardInterrupt
     return MACHINE if machine.is_at_fault else status

@@ -16,6 +16,7 @@ from mcp_conformance.requirements.catalogue import Requirement
 from mcp_conformance.requirements.checks import checked
 from mcp_conformance.requirements.official import SCENARIOS, official_checks, official_ids, rules_of
 
+CHECKED = "checked"
 Outcomes = Mapping[str, Mapping[str, Outcome]]
 """The worst outcome of each requirement in each revision."""
 
@@ -34,14 +35,17 @@ def list_requirements(options: argparse.Namespace, rest: Sequence[str], command:
 
 def _chosen(options: argparse.Namespace) -> Iterator[Requirement]:
     """Yield the requirements that the options select."""
-    rows = catalogue.unreviewed() if options.unreviewed else catalogue.all_requirements().values()
+    if _is_own(options.pattern or ""):
+        _use_own_rules("list")
+    every = [*catalogue.all_requirements().values(), *catalogue.own_rules().values()]
+    rows = catalogue.unreviewed() if options.unreviewed else every
     wanted = _matching(options.pattern) if options.pattern else frozenset(row.id for row in rows)
     for row in rows:
         if row.id not in wanted or (options.revision and not row.holds_in(options.revision)):
             continue
         if options.level and options.level not in _levels(row, options.revision):
             continue
-        is_checked = row.id in checked()
+        is_checked = _state(row) == CHECKED
         if not (options.checked and not is_checked) and not (options.unchecked and is_checked):
             yield row
 
@@ -51,8 +55,20 @@ def _levels(row: Requirement, only: str | None) -> list[str]:
     return sorted({row.level(revision) for revision in row.revisions if only in (None, revision)})
 
 
+def _is_own(pattern: str) -> bool:
+    """Return whether a pattern selects rules of the project."""
+    return pattern.partition(".")[0] == catalogue.OWN
+
+
+def _use_own_rules(command: str) -> None:
+    """Take the rules of the project here, if there is one.  Raises `UsageError`."""
+    if (file := configuration(command)) is not None:
+        catalogue.use_own_rules(file.project.rules)
+
+
 def _state(row: Requirement) -> str:
-    return "checked" if row.id in checked() else "untestable" if row.untestable else "-"
+    is_checked = row.id in checked() or row.id in catalogue.own_rules()  # a run demands a test of each
+    return CHECKED if is_checked else "untestable" if row.untestable else "-"
 
 
 def _as_text(rows: Sequence[Requirement], only: str | None, outcomes: Outcomes | None) -> Iterator[str]:
@@ -126,8 +142,8 @@ FORMATS = {"text": _as_text, "json": _as_json, "md": _as_markdown}
 def explain(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Print a requirement in full, or each that judges the same as an official check."""
     expect_no_more(rest, command)
-    if options.id.startswith(f"{catalogue.OWN}.") and (file := configuration("explain")) is not None:
-        catalogue.use_own_rules(file.project.rules)
+    if _is_own(options.id):
+        _use_own_rules("explain")
     _matching(options.id)
     is_known = options.id in {*catalogue.all_requirements(), *catalogue.own_rules()}
     ids = (options.id,) if is_known else rules_of(options.id)

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mcp_conformance.cli.arguments import UsageError
+from mcp_conformance.installation import how_to_install
 from mcp_conformance.protocol.text import harmless
 from mcp_conformance.report.model import plural
 from mcp_conformance.survey.notes import BadNotes, read_notes
@@ -16,7 +17,6 @@ from mcp_conformance.survey.results import NoResults
 from mcp_conformance.survey.targets import BadTarget, read_targets, write_targets
 
 NEEDED = ("distributed", "fsspec")
-INSTALL = "pip install 'pytest-mcp-conformance[survey]'"
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: Sequence[str] | None) -> int:
@@ -26,7 +26,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: Sequence[str
     if options.what != "run" and command:
         raise UsageError(f"survey {options.what} takes no options after --")
     if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise UsageError(f"a survey needs {' and '.join(missing)}: {INSTALL}")
+        raise UsageError(f"a survey needs {' and '.join(missing)}: {how_to_install('survey')}")
     try:
         options.for_run = tuple(command or ())
         return ACTIONS[options.what](options)

@@ -19,12 +19,12 @@ from mcp_conformance.cli.arguments import (
     expect_no_stray_path,
     require_server,
 )
-from mcp_conformance.cli.doctor import conclude
 from mcp_conformance.cli.pytest_run import run_suites
 from mcp_conformance.options.given import Chosen
 from mcp_conformance.plugin.rerun import Known, RerunPlugin
 from mcp_conformance.project.changes import Edits, stamps
 from mcp_conformance.protocol.text import first_names, harmless, named
+from mcp_conformance.report.formats import terminal
 from mcp_conformance.report.model import Report, Result, plural
 
 MAX_STILL = 10
@@ -101,8 +101,8 @@ class Watch:
             if not is_first:
                 _say("\n".join(changes(self._known, now, plugin.report)))
             self._known = now
-        elif not (is_first or plugin.has_started):
-            conclude(chosen)
+        elif plugin.unstarted is not None and not is_first:
+            _say(terminal.render(plugin.unstarted))
         self._learn(stopped=plugin.stopped)
         return 0
 

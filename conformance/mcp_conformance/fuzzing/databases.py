@@ -59,7 +59,7 @@ def database_at(address: str) -> ExampleDatabase:
         import redis  # noqa: PLC0415  (an optional package)
         from hypothesis.extra.redis import RedisExampleDatabase  # noqa: PLC0415
     except ImportError as error:
-        raise BadDatabase(f"{address} needs the package redis: pip install redis") from error
+        raise BadDatabase(f"{address} needs the package redis, which is not installed here") from error
     try:
         # Five seconds at the start of a run tell a wrong address; later failures are forgiven.
         client = redis.Redis.from_url(address, socket_connect_timeout=5, socket_timeout=5)

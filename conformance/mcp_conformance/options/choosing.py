@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from mcp_conformance.options.configuration import (
     COMMAND,
     PROFILE,
     URL,
-    Configuration,
+    BadConfiguration,
     nearest_configuration,
 )
 from mcp_conformance.options.given import BadOption, Chosen, Given
@@ -24,17 +25,21 @@ def choose(options: Mapping[str, Given], server: Given | None, prefix: str, fold
     """Return all that the user chose.
 
     ``server`` is the server's command, or its name in the configuration file that is nearest to ``folder``;
-    None for the only one there.  What the user gave beside the file wins.  Raises `BadOption`.
+    None for the only one there.  The rules of the project are in that file whoever names the server.  What
+    the user gave beside the file wins.  Raises `BadOption`.
     """
-    file = configuration_beside(options, server, folder)
+    is_whole = _is_whole(options, server)
+    file = None if is_whole else nearest_configuration(folder)
     name = server.text if server is not None else ""
     profile = options[PROFILE].text if PROFILE in options else ""
     if file is None or (name and name not in file.servers):
         if profile:
             raise options[PROFILE].error(f"only a server of {CONFIGURATION_PLACES} has profiles")
         if file is None:
-            return Chosen(options, server, prefix)
-        return Chosen(options, server, prefix, tuple(file.servers), project=file.project)
+            alone = Chosen(options, server, prefix)
+            return _with_rules(alone, folder) if is_whole else alone
+        read_from = str(file.path) if file.project.checks else ""
+        return Chosen(options, server, prefix, tuple(file.servers), project=file.project, read_from=read_from)
     if not name and len(file.servers) > 1:
         raise BadOption(
             f"{file.path}: choose one of its servers with {prefix}server: {', '.join(file.servers)}"
@@ -53,6 +58,7 @@ def choose(options: Mapping[str, Given], server: Given | None, prefix: str, fold
         beside=frozenset(options),
         place=Path() if folder.resolve() == Path.cwd().resolve() else folder,
         project=file.project,
+        read_from=str(file.path),
     )
 
 
@@ -67,12 +73,21 @@ def _has_credentials(configured: Mapping[str, Given], command: Given | None) -> 
     return not configured.keys().isdisjoint(WITH_CREDENTIALS) or redacted(words) != words
 
 
-def configuration_beside(
-    options: Mapping[str, Given], server: Given | None, folder: Path
-) -> Configuration | None:
-    """Return the configuration file nearest to a folder; None beside a URL or a command that is an array.
-
-    Raises `BadConfiguration`.
-    """
+def _is_whole(options: Mapping[str, Given], server: Given | None) -> bool:
+    """Return whether the user named the server without a file: by a URL, or by a command that is an array."""
     is_array = server is not None and (isinstance(server.value, tuple) or server.text.startswith("["))
-    return None if is_array or URL in options else nearest_configuration(folder)
+    return is_array or URL in options
+
+
+def _with_rules(chosen: Chosen, folder: Path) -> Chosen:
+    """Return what the user chose without a file together with the rules of the project in a folder.
+
+    A file that cannot be read has none, as nobody asked for it.
+    """
+    try:
+        file = nearest_configuration(folder)
+    except BadConfiguration:
+        return chosen
+    if file is None or not file.project.checks:
+        return chosen
+    return replace(chosen, project=file.project, read_from=str(file.path))

@@ -70,7 +70,7 @@ class Chosen:
     which a file describes, where a printed command leaves that to the file (None: it does not), and
     ``beside`` the options that the user gave beside them.  ``place`` is the folder of what a run reads and
     keeps by default: that of the configuration file.  ``project`` has the
-    rules of the user's own.
+    rules of the user's own.  ``read_from`` is the configuration file that has a part in this, if one has.
     """
 
     options: Mapping[str, Given]
@@ -83,6 +83,13 @@ class Chosen:
     beside: frozenset[str] = frozenset()
     place: Path = Path()
     project: ProjectRules = field(default_factory=ProjectRules)
+    read_from: str = ""
+
+    @property
+    def head(self) -> str:
+        """The line that says which configuration file was read; empty without one."""
+        part = "" if self.is_configured else " (the project's own rules)"
+        return f"configuration: {self.read_from}{part}" if self.read_from else ""
 
     def text(self, name: str) -> str:
         """Return the text of an option; empty if it is not given."""
@@ -117,13 +124,14 @@ class Chosen:
         rows = {name: _row(given) for name, given in self.options.items()}
         command = _row(self.command) if self.command is not None else None
         more = [dict(self.expanded), self.source, sorted(self.beside), str(self.place), vars(self.project)]
+        more.append(self.read_from)
         return json.dumps([rows, command, self.prefix, self.servers, self.is_configured, *more])
 
     @classmethod
     def from_json(cls, text: str) -> Chosen:
         """Return what `to_json` made a text of."""
         rows, command, prefix, servers, is_configured, *more = json.loads(text)
-        expanded, source, beside, place, project = more
+        expanded, source, beside, place, project, read_from = more
         options = {name: _given(*row) for name, row in rows.items()}
         return cls(
             options,
@@ -136,6 +144,7 @@ class Chosen:
             frozenset(beside),
             Path(place),
             ProjectRules(project["rules"], tuple(project["checks"])),
+            read_from,
         )
 
 

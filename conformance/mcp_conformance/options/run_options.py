@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_conformance.client.spacing import Spacing
+from mcp_conformance.installation import how_to_install
 from mcp_conformance.options.given import BadOption, Chosen, Given
 from mcp_conformance.options.readers import contract_in, json_value
 from mcp_conformance.options.table import OPTIONS, read
@@ -242,7 +243,7 @@ def http_server(chosen: Chosen, command: tuple[str, ...]) -> HttpServer | None:
             raise chosen.error("header", f"it needs {needed}")
         return None
     if find_spec("h11") is None:
-        raise BadOption("HTTP needs one more package: pip install 'pytest-mcp-conformance[http]'")
+        raise BadOption(f"HTTP needs one more package: {how_to_install('http')}")
     if is_served and not any(PORT in word for word in command):
         raise chosen.error("http", f"the command needs {PORT} where its port belongs")
     rate = read(chosen, "rate", math.inf if not url or is_loopback(url) else REMOTE_RATE)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from inspect import iscoroutinefunction, signature
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from mcp_conformance.plugin.own_tests import OwnServer
     from mcp_conformance.testing import AsyncMcpServer, McpServer
 
+FIXTURES = frozenset({"conformance_server", "conformance_session"})
 OWN_SERVER: pytest.StashKey[OwnServer] = pytest.StashKey()
 
 
@@ -53,6 +55,12 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return "MCP conformance: not asked for (--conformance runs the suites)" if is_idle else None
 
 
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Print which options on the command line had no effect, as the suites did not run."""
+    if options.RUN_OPTIONS not in config.stash and (idle := options.idle_flags(config)):
+        terminalreporter.write_line(f"{', '.join(idle)}: the suites did not run; --conformance runs them")
+
+
 @pytest.fixture(scope="session")
 def conformance_server(pytestconfig: pytest.Config) -> McpServer:
     """Return the running server that the user names, for the project's own tests."""
@@ -88,6 +96,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         except pytest.fail.Exception:  # the fixture says why, and reports have that
             found = [pytest.param("", id="no server")]
         metafunc.parametrize(own.each_tool, found)
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an async test of the server in an event loop if no other plugin has one for it."""
+    if not iscoroutinefunction(pyfuncitem.obj) or FIXTURES.isdisjoint(pyfuncitem.fixturenames):
+        return None
+    import asyncio  # noqa: PLC0415  (slow, and only such a test needs it)
+
+    values = {name: pyfuncitem.funcargs[name] for name in signature(pyfuncitem.obj).parameters}
+    asyncio.run(pyfuncitem.obj(**values))
+    return True
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

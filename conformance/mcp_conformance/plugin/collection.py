@@ -33,7 +33,7 @@ from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.plugin.applicability import not_applicable, why_not
 from mcp_conformance.plugin.early import EARLY
 from mcp_conformance.plugin.node_ids import CHOSEN, chosen_suites, expect_found, is_chosen, send_node_ids
-from mcp_conformance.plugin.options import FOR_WORKERS, RUN_OPTIONS, usage_errors
+from mcp_conformance.plugin.options import FOR_WORKERS, HANDED, RUN_OPTIONS, usage_errors
 from mcp_conformance.plugin.own_rules import own_cited, tool_of
 from mcp_conformance.plugin.phases import COLLECTION
 from mcp_conformance.plugin.run_state import RunState, item_state, run_state
@@ -321,6 +321,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if not is_ours(item):
         return
     item.add_marker("conformance")
+    run_state(item.config).has_collected = True
     state = item_state(item)
     state.place, state.stage = next(run_state(item.config).places), _stage(item)
     if isinstance(item, pytest.Function):
@@ -405,12 +406,25 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     The server of the probe does not run on beside the user's own tests, which may start it too.
     """
     state = run_state(session.config)
+    _note_no_match(session)
     if state.probed is not None and not all(map(is_ours, session.items)):
         state.probed.close()
     run = {item.path.name for item in session.items if is_ours(item)}
     is_selected = bool(session.config.stash[RUN_OPTIONS].selected)
     is_hurried = session.config.stash[RUN_OPTIONS].within < math.inf
     state.is_whole = not (is_selected or is_hurried) and run == _applying_suites(session.config)
+
+
+def _note_no_match(session: pytest.Session) -> None:
+    """Note that pytest's ``-k`` or ``-m`` left no check; a command of ours raises `pytest.UsageError`."""
+    state, chosen = run_state(session.config), session.config.option
+    given = {"-k": chosen.keyword, "-m": chosen.markexpr}
+    words = [f"{flag} {text}" for flag, text in given.items() if text]
+    if not (words and state.has_collected) or any(map(is_ours, session.items)):
+        return
+    state.unmatched = f"{' '.join(words)}: no check of this server matches"
+    if HANDED in session.config.stash:
+        raise pytest.UsageError(state.unmatched)
 
 
 def ran_all(config: pytest.Config) -> bool:

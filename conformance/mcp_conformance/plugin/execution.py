@@ -27,7 +27,7 @@ from mcp_conformance.plugin.deferral import DeferredCheck
 from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.phases import END, MAIN
 from mcp_conformance.plugin.run_counts import RunCounts
-from mcp_conformance.plugin.run_state import item_state, run_state
+from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.protocol.text import named
 from mcp_conformance.scenarios.beginning import begin, begin_fuzzing
 from mcp_conformance.target.fuzz_time import FuzzTime
@@ -163,15 +163,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     has_run = state.phases.name in (*STAGES, MAIN)  # else the workers of xdist have run the checks
     if has_run:
         state.phases.begin(END)
+    try:
+        _close(state)
+    except KeyboardInterrupt:  # the reports are written all the same; `end_run` ends what is left
+        session.exitstatus = pytest.ExitCode.INTERRUPTED
     for server in state.servers.values():
-        server.sessions.begin_close()
-    for server in state.servers.values():
-        server.close()
         state.counts.add_server(server)
     if state.probed is not None:
-        state.probed.close()
         if (http := state.probed.settings.http) is not None:
-            http.close()
             state.counts.add_http(http)
         state.counts.outlived += end_run()
         state.counts.add_interference(state.stops, lost_watchdogs())
@@ -180,6 +179,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_counts"] = state.counts.as_data()
         config.workeroutput["mcp_phases"] = state.phases.as_rows()
+
+
+def _close(state: RunState) -> None:
+    """End the sessions with the server: all are asked to end before the first is waited for."""
+    for server in state.servers.values():
+        server.sessions.begin_close()
+    for server in state.servers.values():
+        server.close()
+    if state.probed is not None:
+        state.probed.close()
+        if state.probed.settings.http is not None:
+            state.probed.settings.http.close()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -18,19 +18,19 @@ STREAMED = (Outcome.FAILED, Outcome.WARNED)
 
 
 class FindingLines:
-    """The lines of a run: each finding once, in however many revisions it is.
+    """The lines of a run: each rule that is broken once, in however many revisions and tools it is.
 
     They are written to ``out``; ``paint`` gives a word the colour and the weight with these names.
     """
 
     def __init__(self, out: TextIO, paint: Callable[[str, str], str]):
         self._out, self._paint = out, paint
-        self._shown: set[tuple[str, str, str]] = set()
+        self._shown: set[tuple[str, Outcome]] = set()
 
     def of(self, results: Iterable[Result]) -> Iterator[str]:
-        """Yield a line for each result against the server, unless one was alike."""
+        """Yield a line for each result against the server, unless its rule has one."""
         for one in results:
-            alike = one.requirement, one.tool, one.reason
+            alike = one.requirement, one.outcome
             if alike not in self._shown and one.outcome in STREAMED:
                 self._shown.add(alike)
                 head = self._paint(one.outcome.upper(), weighty(one.outcome.style.colour))

@@ -25,6 +25,8 @@ HANDED = pytest.StashKey[Chosen]()
 """What the user chose, in a run that another process or a command of ours starts."""
 FOR_WORKERS = "mcp_options"
 PREFIX, COMMAND, INI_COMMAND = "--conformance-", "--conformance-server", "conformance_server"
+FOR_SUITES = ("select", "skip", "report", "within", "baseline", "since", "strict", "pedantic")
+"""Options that the project's own tests have no use for."""
 OBJECT, INI_OBJECT = "--conformance-object", "conformance_object"
 
 
@@ -138,6 +140,12 @@ def _all_chosen(config: pytest.Config) -> Chosen:
     with usage_errors():
         options = {option.name: given for option in OPTIONS if (given := _given(config, option)) is not None}
         return choose(options, _server(config), PREFIX, config.rootpath)
+
+
+def idle_flags(config: pytest.Config) -> list[str]:
+    """Return the flags on the command line that mean something only for the suites."""
+    words = {word.partition("=")[0] for word in config.invocation_params.args}
+    return [flag for name in FOR_SUITES if (flag := f"{PREFIX}{name}") in words]
 
 
 def chosen_object(config: pytest.Config) -> tuple[Given, Chosen] | None:

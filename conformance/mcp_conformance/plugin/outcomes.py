@@ -252,7 +252,8 @@ def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) 
         official = ", ".join(official_ids(one.requirement, one.revision))
         item.user_properties += [("official", official)] if official else []
         item.user_properties += [("finding", one.text)] if one.text else []
-        item.user_properties += [("baseline", one.baseline)] if one.baseline else []
+        name = "baseline" if one.outcome is Outcome.EXPECTED and not one.is_of_sdk else "note"
+        item.user_properties += [(name, one.baseline)] if one.baseline else []
         item.user_properties += [("defect", one.defect)] if one.defect else []
     report.user_properties = list(item.user_properties)
     report.mcp_results = [one.to_row() for one in results]  # type: ignore[attr-defined]
@@ -281,8 +282,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def _header(config: pytest.Config) -> Iterator[str]:
-    subject = run_state(config).subject
+    subject, head = run_state(config).subject, config.stash[RUN_OPTIONS].chosen.head
     lines = [f"MCP server: {line}" for line in server_lines(interfaces(subject))]
+    lines[:0] = [f"MCP {head}"] if head else []
     names = subject.settings.redaction(tools_not_called(subject))
     for line in (*lines, *([not_called_line(names)] if names else [])):
         yield from wrapped(line, columns(config), "", "  ")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_conformance.plugin.options import RUN_OPTIONS
+from mcp_conformance.plugin.options import HANDED, RUN_OPTIONS
 from mcp_conformance.plugin.outcomes import GREEN, columns, notices, run_facts
 from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.report.build import build_report
@@ -70,15 +70,16 @@ def _noted(session: pytest.Session, written: Written) -> str:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print the report in the form that the user chose, and the names of the files."""
     report, form = run_state(config).report, config.stash[RUN_OPTIONS].output_format
-    if report is not None and (report.results or report.ended or report.not_applicable):
+    if unmatched := run_state(config).unmatched:
+        if HANDED not in config.stash:  # else it is an error, which pytest prints
+            terminalreporter.write_line(f"MCP conformance: {unmatched}")
+    elif report is not None and (report.results or report.ended or report.not_applicable):
         if config.get_verbosity() >= 0 or not run_state(config).base_verbosity:
             terminalreporter.write_sep("=", "MCP conformance")
         for row in _rows(report, config, form):
             for text, style in row:
                 terminalreporter.write(text, **dict.fromkeys(style.split(), True))
             terminalreporter.write_line("")
-    if report is None and config.getoption("conformance_select"):
-        terminalreporter.write_line("--conformance-select: no suites ran, which --conformance adds")
     for line in run_state(config).written if form != "json" else ():
         terminalreporter.write_line(line)
     if config.get_verbosity() < 1:

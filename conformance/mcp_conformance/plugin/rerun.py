@@ -62,7 +62,8 @@ class RerunPlugin:
     """A pytest plugin that orders the checks of a run by what is ``known``, and ends it when files change.
 
     ``changed`` returns the files that somebody has edited since the run began.  After the run, ``stopped``
-    says that an edit has ended it, and ``report`` is there if the server ``has_started``.
+    says that an edit has ended it; ``report`` is there if the server has started, else ``unstarted``, which
+    says why.
     """
 
     def __init__(self, known: Known, changed: Callable[[], Collection[str]]):
@@ -70,8 +71,8 @@ class RerunPlugin:
         self._session: pytest.Session | None = None
         self._is_in_check = False
         self.stopped = False
-        self.has_started = True
         self.report: Report | None = None
+        self.unstarted: Report | None = None
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -110,7 +111,7 @@ class RerunPlugin:
         """Take the report; pytest prints only that of a first run."""
         state = run_state(config)
         if state.probed is not None and state.probed.never_opened:
-            self.has_started = False
+            self.unstarted = state.report
         else:
             self.report = state.report
         if self._known.report is not None:

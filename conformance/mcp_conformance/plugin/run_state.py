@@ -32,7 +32,8 @@ class RunState:
 
     ``probed`` is the server under test, None before the probe; ``probe_traceback`` is that of an error of
     this tool meanwhile.  ``shared`` is what the servers of all revisions share.  Each collected check takes
-    the next of the ``places``; ``checks`` are the ids of those that are to run.  If these are all
+    the next of the ``places``; ``checks`` are the ids of those that are to run.  ``unmatched`` says that
+    pytest's options left none of those that it has collected (``has_collected``).  If these are all
     (``is_whole``), slow tools are worth starting early.  ``lost`` are the ids of those whose worker of xdist
     ended meanwhile.  ``earlier`` is the run that ``--since`` names.
     ``stops`` counts how often this process was stopped.  ``on_late`` ends the running check when it still
@@ -54,6 +55,8 @@ class RunState:
     checks: tuple[str, ...] = ()
     is_whole: bool = False
     lost: list[str] = field(default_factory=list)
+    has_collected: bool = False
+    unmatched: str = ""
     has_collect_errors: bool = False
     earlier: EarlierRun | None = None
     results: list[Result] = field(default_factory=list)

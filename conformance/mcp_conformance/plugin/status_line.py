@@ -150,6 +150,8 @@ class StatusLinePlugin:
             return
         config.add_cleanup(partial(_close, out))
         options = config.stash[RUN_OPTIONS]
+        if options.output_format == "full" and (head := options.chosen.head):
+            print(head, file=out, flush=True)
         if options.output_format == "full" and not options.selected:  # else it ends soon
             self._findings = FindingLines(out, partial(_painted, config.get_terminal_writer()))
         if can_rewrite():

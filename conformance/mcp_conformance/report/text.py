@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,7 +16,7 @@ from mcp_conformance.protocol.text import MAX_NAMES, first_names, named, shell_l
 from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool, RequiredExercise
 from mcp_conformance.report.model import DEAD, REFUSED, FoundDefect, Interface, Report, Result, plural
 from mcp_conformance.requirements.catalogue import Requirement, families
-from mcp_conformance.requirements.checks import checked
+from mcp_conformance.requirements.checks import FUZZING, checked
 from mcp_conformance.requirements.official import official_ids
 from mcp_conformance.target.budgets import written
 from mcp_conformance.target.exercise import ToolExercise
@@ -33,7 +33,6 @@ MAX_NEAREST, MAX_ANSWER = 3, 200
 MAX_FORM = 300
 """How many characters an option with arguments to fill in may have; of a longer one the name is shown."""
 LEAST_SECONDS = 0.05  # less is shown as 0.0
-NONE = ToolExercise()
 
 
 def finding_text(result: Result, wire: Sequence[str]) -> str:
@@ -123,7 +122,7 @@ def not_called_line(names: Sequence[str]) -> str:
 
 
 def limit_lines(
-    subject: Subject, results: Iterable[Result], exercise: Mapping[str, ToolExercise], dropped: int = 0
+    subject: Subject, results: Sequence[Result], exercise: Mapping[str, ToolExercise], dropped: int = 0
 ) -> Iterator[str]:
     """Yield what was not tested because of a limit of this tool, or because no call of a tool succeeded.
 
@@ -151,7 +150,8 @@ def limit_lines(
         tools = sorted({one.tool for one in late if one.tool})
         shown = f", of {first_names(tools)}" if tools else ""
         yield f"not fuzzed: {plural(len(late), 'check')}{shown}, as the time was over (--time)"
-    yield from _gentle_lines(subject, exercise)
+    fuzzed = {one.tool for one in results if one.outcome.is_judged and FUZZING in one.node}
+    yield from _gentle_lines(subject, fuzzed)
     backend = subject.settings.backend
     if backend is None or not backend.api.is_empty:  # an API that answers {} lets no tool succeed
         yield from _failing_lines(subject, exercise)
@@ -237,11 +237,11 @@ def lacking_line(tools: Sequence[ExercisedTool], required: RequiredExercise | No
     return "; ".join(lines)
 
 
-def _gentle_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
-    """Yield which tools were fuzzed with few calls, as they reach an open world."""
+def _gentle_lines(subject: Subject, fuzzed: Collection[str]) -> Iterator[str]:
+    """Yield which of the tools that were fuzzed got few calls, as they reach an open world."""
     settings, tools = subject.settings, {tool.name: tool for one in subject.live for tool in one.tools}
     few = [name for name, tool in sorted(tools.items()) if _is_spared(settings, tool)]
-    called = [named(name, 40) for name in few if exercise.get(name, NONE).calls]
+    called = [named(name, 40) for name in few if name in fuzzed]
     if called:
         yield (
             f"fuzzed with at most {OPEN_WORLD_CALLS} calls each, as they may reach an open world: "

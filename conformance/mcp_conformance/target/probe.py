@@ -181,9 +181,7 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
         is_noisy = settings.http is None and not all(map(_has_message, session.received.kept_lines))
         noise = "; what it wrote to stdout is not JSON-RPC" if is_noisy else ""
         where = _advice(settings, opening.fault)
-        reason = (
-            f"the server never answered {method}: {opening.fault}{noise}{_confinement(settings, session)}"
-        )
+        reason = f"the server never answered {method}: {opening.fault}{noise}{_confinement(settings)}"
     elif opening.value is None:
         reason = f"the server refused {method}: {opening}"
     elif not session.is_modern:
@@ -238,13 +236,9 @@ def _advice(settings: Settings, fault: Fault) -> str:
     return ""
 
 
-def _confinement(settings: Settings, session: Session) -> str:
-    """Return that the server ran in a sandbox, and what that refused; empty without a sandbox."""
-    if settings.sandbox is None:
-        return ""
-    refusal = settings.sandbox.refusal(session.process.stderr)
-    what = f", which refused: {shorten(refusal.line, 200)}" if refusal is not None else ""
-    return f"; it ran in a sandbox ({settings.sandbox.kind}){what}"
+def _confinement(settings: Settings) -> str:
+    """Return that the server ran in a sandbox; empty without one.  What that refused is for the doctor."""
+    return f"; it ran in a sandbox ({settings.sandbox.kind})" if settings.sandbox is not None else ""
 
 
 def _unknown_revision(result: Value) -> str:

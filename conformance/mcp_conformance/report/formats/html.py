@@ -218,7 +218,7 @@ def _case(case: Sequence[Result]) -> Html:
                 ("expected", _foldable(first.expected)),
                 ("got", _foldable(first.got or first.reason)),
                 ("SDK", sdk_note(first)),
-                (EXCUSES.get(first.outcome, "baseline"), first.baseline),
+                ("SDK" if first.is_of_sdk else EXCUSES.get(first.outcome, "baseline"), first.baseline),
             ]
         ),
         ("\n", h.details(h.summary("on the wire"), wire)) if first.wire else None,

@@ -36,6 +36,8 @@ MAX_CASES, FEW_CASES = 12, 3
 """How many cases of one rule are listed, with and without ``-v``."""
 MAX_TEXT = 20_000
 MAX_WIRE_LINES, MAX_WIRE_LINE = 4, 300
+MAX_REASON = 100
+"""How much of a reason why checks are skipped is shown: a line of a terminal."""
 NAME_WIDTH = 14
 MATRIX_WIDTH = 14
 CELL_WIDTHS = (10, 9)
@@ -84,7 +86,7 @@ def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> It
         blocks.append(list(_matrix(report, width)))
         blocks.append(list(_exercise(report, width)))
         blocks.append(list(_plain(_starts(report), width)))
-    blocks.append(list(_plain([_counts(report)], width)))
+    blocks.append(list(_plain([_counts(report, verbose=verbose)], width)))
     for block in filter(None, blocks):
         yield plain("")
         yield from block
@@ -201,11 +203,15 @@ def _by_reason(tools: Iterable[ExercisedTool]) -> dict[str, list[str]]:
 
 
 def _skipped(report: Report) -> Iterator[str]:
-    """Yield the chapters of which all checks are skipped."""
+    """Yield the chapters of which all checks are skipped, and why checks are."""
     skipped = {name: many for name, many in report.chapters.items() if set(many) == {Outcome.SKIPPED}}
     names = [f"{name} ({sum(many.values())})" for name, many in skipped.items()]
     if names:
         yield f"skipped altogether: {', '.join(names)}"
+    reasons = Counter(one.reason for one in report.results if one.outcome is Outcome.SKIPPED)
+    if reasons:
+        listed = (f"{shorten(reason, MAX_REASON)} ({number})" for reason, number in reasons.most_common())
+        yield f"skipped, as {'; '.join(listed)}"
 
 
 # Findings ----------------------------------------------------------------------------------------
@@ -312,18 +318,19 @@ def _informing(report: Report) -> Iterator[str]:
         yield f"{plural(len(rules), 'note')} on rules {why} (-v shows them): {first_names(list(rules))}"
 
 
-def _counts(report: Report) -> str:
+def _counts(report: Report, *, verbose: bool) -> str:
     """Return the number of checks with each outcome, and the duration of the run."""
-    return f"{report.counted} in {report.seconds:.1f} s"
+    why = " (-v says why)" if [*report.counts][-1:] == [Outcome.SKIPPED] and not verbose else ""
+    return f"{report.counted}{why} in {report.seconds:.1f} s"
 
 
 def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
-    """Yield how many checks do not apply and, if wanted, why."""
+    """Yield why checks are not among those of the run, if that is wanted or the run has none."""
     counts = report.not_applicable
-    if counts and any(one.state == TESTED for one in report.revisions):
+    is_told = verbose or not report.results
+    if counts and is_told and any(one.state == TESTED for one in report.revisions):
         listed = "; ".join(f"{reason}: {number}" for reason, number in counts.items())
-        is_short = not report.results and len(counts) <= FEW_REASONS
-        why = listed if verbose or is_short else "-v lists why"
+        why = listed if verbose or len(counts) <= FEW_REASONS else "-v lists why"
         yield f"{plural(sum(counts.values()), 'check')} did not apply ({why})"
 
 
