@@ -12,10 +12,11 @@ from dataclasses import replace
 import pytest
 
 from mcp_conformance.transport.http.server import HttpServer
-from mcp_conformance_fixtures.http_mutants import all_http_mutants, started
+from mcp_conformance_fixtures.http_mutants import HTTP_MUTANTS, all_http_mutants, started
 from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for
 from support.bench import SAMPLES, leave_out_shrinking, settings_on_process
 from support.http_in_thread import served
+from support.logins import with_login
 from support.mutant_runs import WHOLE, MutantRun, is_in_share, on_processes, revision_of, revisions_of
 from support.nightly import nightly
 
@@ -39,7 +40,7 @@ NOT_OVER_HTTP = {
 
 SHARE, HTTP_SHARE, MESSAGES_SHARE = 2, 48, 3
 FUZZED = {one.name for one in all_http_mutants() if one.is_fuzzed}
-ALONE = ("http_auth", "http_sse24")
+ALONE = ("http_auth", "http_login", "http_sse24")
 """The families of mutants that run under the checks of their own suite alone."""
 
 
@@ -96,7 +97,8 @@ def in_thread(tmp_path):
 
         def made(name):
             server = servers.enter_context(served(started(name)))
-            return replace(chosen, command=(server.url,), http=server)
+            here = replace(chosen, command=(server.url,), http=server)
+            return with_login(here) if HTTP_MUTANTS[name].family == "http_login" else here
 
         yield made
 

@@ -101,6 +101,11 @@ def is_of_api(check):
     return check.suite == "test_backend"
 
 
+def is_of_login(check):
+    """Return whether a check judges a login, which `tests/login` makes."""
+    return check.suite == "test_http_login"
+
+
 def is_of_stdio(check):
     """Return whether a check cites a rule of stdio."""
     return any(row.transport == "stdio" for row in check.rows)
@@ -225,7 +230,8 @@ def test_every_check_has_run_on_a_right_server(monkeypatch):
     over_http = [run_over_http(name, revision) for name in SERVED for revision in spoken_over_http(name)]
     ran |= {name for run in over_http for name in run.passed}
     # Tests of their own see to these.
-    ran |= {check.name for check in all_checks() if is_of_api(check) or is_of_state(check)}
+    own = (is_of_api, is_of_state, is_of_login)
+    ran |= {check.name for check in all_checks() if any(one(check) for one in own)}
     unseen = SEEN_BY_PACKETS if not confined else set()
     if all(one.obstacle(Settings(REFERENCE)) for one in LOCALES):
         unseen = {*unseen, "surroundings.locale"}

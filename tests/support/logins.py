@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -23,6 +24,13 @@ def browse(url):
 def logged_in(url, **choice):
     """Log in to a server whose authorization server asks nothing."""
     return log_in(Choice(url, **{"opens": browse, "seconds": 20.0, **choice}))
+
+
+def with_login(settings):
+    """Return settings for a server over HTTP with the token of a login, which is examined."""
+    login = logged_in(settings.http.url, examines=True)
+    settings.http.headers = (login.header,)
+    return replace(settings, login=login)
 
 
 class Watched(Issuing):

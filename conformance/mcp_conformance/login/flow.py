@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from authlib.oauth2.client import OAuth2Client
 
 REGISTERED, AUTHORIZED, GIVEN, REFRESHED = "registration", "authorization", "token", "refresh"
-WRONG_VERIFIER, CODE_AGAIN, FOREIGN = "wrong verifier", "code again", "foreign redirect"
+WRONG_VERIFIER, CODE_AGAIN = "wrong verifier", "code again"
+FOREIGN, NO_CHALLENGE = "foreign redirect", "no challenge"
 """The names of the steps that are judged."""
-EXAMINED = (WRONG_VERIFIER, CODE_AGAIN, FOREIGN)
+EXAMINED = (WRONG_VERIFIER, CODE_AGAIN, FOREIGN, NO_CHALLENGE)
 """Those in which something has to be refused."""
 CODES, CREDENTIALS = "authorization_code", "client_credentials"
 METHODS = ("none", "client_secret_basic", "client_secret_post")
 """How a client that registers can authenticate itself, the plainest way first."""
+ANNOUNCES_ISSUER = "authorization_response_iss_parameter_supported"
 NAME = "mcp-conformance"
 ELSEWHERE = "https://redirect.invalid/callback"
 """A redirect URI that nobody has registered, at a host that cannot be (RFC 6761)."""
@@ -196,8 +198,12 @@ class _Flow:
 
     def examine(self) -> None:
         """Ask for what has to be refused; each code is used for one of these tries alone."""
-        url, _, _ = self._request(ELSEWHERE)
-        self.web.get(FOREIGN, url)
+        for name, redirect, has_challenge in (
+            (FOREIGN, ELSEWHERE, True),
+            (NO_CHALLENGE, self.callback.url, False),
+        ):
+            url, _, _ = self._request(redirect, has_challenge=has_challenge)
+            self.web.get(name, url)
         self.choice.say("three logins follow: two for what has to be refused, and one for the token")
         self._refusal(self.code(), WRONG_VERIFIER, _generated(VERIFIER_LENGTH))
         code = self.code()
@@ -210,24 +216,21 @@ class _Flow:
         except LoginFailed:
             return
 
-    def _request(self, redirect: str) -> tuple[str, str, str]:
+    def _request(self, redirect: str, *, has_challenge: bool = True) -> tuple[str, str, str]:
         """Return the URL of a request for a code, its state and its verifier."""
         oauth = _oauth(self.web, AUTHORIZED, self.client, redirect, scope=self.found.scope or None)
         state, verifier = _generated(STATE_LENGTH), _generated(VERIFIER_LENGTH)
         url, _ = oauth.create_authorization_url(
             self.found.endpoint("authorization"),
             state=state,
-            code_verifier=verifier,
+            code_verifier=verifier if has_challenge else None,
             resource=self.found.resource,
         )
         return str(url), state, verifier
 
     def _expect_issuer(self, got: Mapping[str, str]) -> None:
         """Raise `LoginFailed` for a response of another issuer, or without one if that was promised."""
-        says, issuer = (
-            self.found.document.get("authorization_response_iss_parameter_supported"),
-            got.get("iss"),
-        )
+        says, issuer = self.found.document.get(ANNOUNCES_ISSUER), got.get("iss")
         if issuer is None and says is not True:
             return
         if issuer != self.found.issuer:
@@ -290,7 +293,8 @@ def _login(
     own = Endpoint.parse(choice.url).url.partition("?")[0]
     endpoint = found.endpoint("token")
     empty = Login(own, found.resource, found.issuer, endpoint, grant, _kept(client), found.scope, "")
-    return _with_token(empty, token)
+    announces = found.document.get(ANNOUNCES_ISSUER) is True
+    return _with_token(replace(empty, announces_issuer=announces), token)
 
 
 def _with_token(login: Login, token: Mapping[str, Any]) -> Login:

@@ -37,7 +37,8 @@ class Login:
 
     ``resource`` is what the token was requested for (RFC 8707), ``issuer`` the authorization server and
     ``grant`` how it was given: authorization_code or client_credentials.  ``expires`` is a time in seconds
-    since 1970, 0 if it is unknown.  ``steps`` are the exchanges of the login, without secrets.
+    since 1970, 0 if it is unknown.  ``announces_issuer`` is whether the document of the authorization server
+    says that its responses name it.  ``steps`` are the exchanges of the login, without secrets.
     """
 
     url: str
@@ -51,6 +52,7 @@ class Login:
     refresh_token: str = field(default="", repr=False)
     expires: float = 0.0
     when: float = field(default_factory=time.time)
+    announces_issuer: bool = False
     steps: tuple[Step, ...] = ()
 
     @property
