@@ -53,6 +53,11 @@ def test_every_byte_passes_and_is_recorded(tmp_path: Path) -> None:
     assert session.rows[-1]["status"] == 7
 
 
+def test_the_two_dashes_may_be_left_out(tmp_path: Path) -> None:
+    command = [one for one in tapped(tmp_path, "print('--', end='')") if one != "--"]
+    assert exchange(command, b"").stdout == b"--"
+
+
 @nightly
 def test_a_client_may_close_its_side_first(tmp_path: Path) -> None:
     code = "import sys; said = sys.stdin.read(); print(said.upper())"

@@ -95,6 +95,7 @@ def parser() -> Parser:
     _add_replay(commands)
     _add_tap(commands)
     _add_judge(commands)
+    _add_serve(commands)
     _add_explain(commands)
     _add_new_check(commands)
     return parser
@@ -393,6 +394,8 @@ def _add_tap(commands: Commands) -> None:
     tap.add_argument("--to", type=Path, metavar="DIR", help=help_)
     help_ = "write a line to stderr, or to a file, for each rule that either side breaks"
     tap.add_argument("--judge", nargs="?", const="-", metavar="FILE", help=help_)
+    # Some clients take what follows -- in the arguments of a server for their own: it may be left out.
+    tap.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     tap.set_defaults(action=("tap", "main"))
 
 
@@ -407,6 +410,20 @@ def _add_judge(commands: Commands) -> None:
     )
     judge.add_argument("--json", action="store_true", help="print what is found as JSON")
     judge.set_defaults(action=("judge", "main"))
+
+
+def _add_serve(commands: Commands) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="play recorded sessions back as a server, for tests of clients",
+        usage="%(prog)s [--http PORT] [--spoil RULE] FILE|DIR [...]",
+    )
+    serve.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="a session, or a folder of sessions"
+    )
+    serve.add_argument("--http", type=int, metavar="PORT", help="serve over HTTP (default: stdin and stdout)")
+    serve.add_argument("--spoil", metavar="RULE", help="break this rule in each answer but the first")
+    serve.set_defaults(action=("serve", "main"))
 
 
 def _add_explain(commands: Commands) -> None:

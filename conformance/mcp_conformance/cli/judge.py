@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
 from mcp_conformance.protocol.text import harmless, shorten
 from mcp_conformance.report.exit_status import FAILED, PASSED
 from mcp_conformance.tap.judging import Breach
-from mcp_conformance.tap.sessions import BadSession, Recorded, judged
+from mcp_conformance.tap.sessions import BadSession, Recorded, judged, session_files
 
 MAX_SHOWN, MAX_LINE = 300, 200
 
@@ -22,7 +21,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     if command:
         raise UsageError("judge: a folder or files with sessions are judged; remove -- and what follows it")
     try:
-        sessions = [Recorded.read(path) for path in _files(options.files)]
+        sessions = [Recorded.read(path) for path in session_files(options.files)]
     except (BadSession, OSError) as error:
         raise UsageError(f"judge: {error}") from error
     found = [(session, judged(session)) for session in sessions]
@@ -32,14 +31,6 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
         for session, breaches in found:
             _print(*_report(session, breaches))
     return FAILED if any(one.level == "MUST" for _, breaches in found for one in breaches) else PASSED
-
-
-def _files(named: Sequence[Path]) -> Iterator[Path]:
-    for path in named:
-        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-        if not files:
-            raise UsageError(f"judge: {path} has no session (*.jsonl)")
-        yield from files
 
 
 def _report(session: Recorded, breaches: Sequence[Breach]) -> Iterator[str]:

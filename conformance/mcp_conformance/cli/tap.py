@@ -28,6 +28,7 @@ def sessions_folder() -> Path:
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Run the server, pass all bytes on, and return its exit status."""
     expect_no_more(rest)
+    command = [*options.words, *(["--", *command] if options.words and command else command or ())]
     if not command:
         raise UsageError("tap: no server; usage: mcp-conformance tap [options] -- COMMAND [ARGUMENTS ...]")
     folder = (options.to or sessions_folder()).absolute()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mcp_conformance.client.transcript import FORMAT
 from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.revisions import SERVER_INFO
 from mcp_conformance.protocol.text import named, shell_line
 from mcp_conformance.tap.conversation import part
 from mcp_conformance.tap.judging import Breach, Judgement
@@ -47,7 +48,8 @@ class Recorded:
         """What the server calls itself, else its command."""
         for line in self.lines:
             for message in line.parts():
-                info = part(message, "result", "serverInfo")
+                modern = part(message, "result", "_meta", SERVER_INFO)
+                info = modern or part(message, "result", "serverInfo")
                 if not line.sent and isinstance(info, dict) and isinstance(info.get("name"), str):
                     return named(f"{info['name']} {info.get('version', '')}".strip())
         return named(shell_line(self.command))
@@ -55,6 +57,18 @@ class Recorded:
     def count(self, side: str) -> int:
         """Return how many lines a side, ``client`` or ``server``, has written."""
         return sum(row.get("sent") is (side == "client") for row in self.rows)
+
+
+def session_files(named: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files of sessions that are named, or that are in a named folder.
+
+    Raises `BadSession` for a folder without any.
+    """
+    for path in named:
+        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        if not files:
+            raise BadSession(f"{path} has no session (*.jsonl)")
+        yield from files
 
 
 def judged(session: Recorded) -> list[Breach]:
