@@ -45,7 +45,12 @@ _OURS = "urn:pytest-mcp-conformance"
 _FIXES = {"Python": "fix-python", "TypeScript": "fix-typescript"}
 _TRANSPORTS = {"stdio": "stdio", "http": "http"}
 """The families that are about one transport."""
-_APPS = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx"
+_REPOSITORIES = "https://github.com/modelcontextprotocol"
+_EXTENSIONS = {
+    "apps": f"{_REPOSITORIES}/ext-apps/blob/main/specification/2026-01-26/apps.mdx",
+    "xtasks": f"{_REPOSITORIES}/ext-tasks/blob/main/specification/2026-07-28/tasks.md",
+}
+"""The texts of extensions, which have repositories of their own."""
 _JSON_RPC = "https://www.jsonrpc.org/specification"
 OWN = "project"
 """The family of the rules of a user's project."""
@@ -339,8 +344,8 @@ def _url(revision: str, place: str) -> str:
     page, _, anchor = place.partition("#")
     if page == "project":
         return f"{_OURS}:{anchor}"
-    if page == "apps":
-        return f"{_APPS}#{anchor}"
+    if page in _EXTENSIONS:
+        return f"{_EXTENSIONS[page]}#{anchor}"
     if page == "schema":
         return _schema_url(revision, anchor)
     fragment = f"#{anchor}" if anchor else ""

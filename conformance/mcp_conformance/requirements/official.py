@@ -27,7 +27,9 @@ _RETRIES = ("mrtr.retry-self-contained",)
 _GETS = ("prompts.get.listed-is-gettable", "prompts.get.result-shape")
 _MRTR, _NOT_FOUND = "input-required-result", "sep-2575-http-server-method-not-found-404"
 _SCHEMA = "compares a listed schema with the one that its server was written with"
-_NO_TASKS = "about the extension for tasks of 2026-07-28, which has no rule here"
+_ADVERTISED = "a server without the extension breaks no rule, and the rules of tasks apply to the others"
+_DECIDES = "the server decides which calls become tasks, so neither answer breaks a rule"
+_PERMITTED = "the text permits a server to take some of the responses, and demands nothing then"
 _NO_SKILLS = "about the extension for skills, which has no rule here"
 
 Rules = tuple[str, ...]
@@ -266,57 +268,71 @@ _MODERN: Checks = {
 }
 _TASKS: Checks = {
     "tasks-lifecycle": {
-        "tasks-sync-tool-call": _NO_TASKS,
-        "sep-2663-result-type-task-on-create": _NO_TASKS,
-        "sep-2663-tasks-get-status-working": _NO_TASKS,
-        "sep-2663-tasks-get-status-completed": _NO_TASKS,
-        "sep-2663-tool-error-uses-completed-status": _NO_TASKS,
-        "sep-2663-tasks-get-status-failed": _NO_TASKS,
-        "sep-2663-cancel-ack-empty-result": _NO_TASKS,
-        "tasks-cancel-terminal-idempotent-ack": _NO_TASKS,
+        "tasks-sync-tool-call": ("xtasks.result-type-only-there",),
+        "sep-2663-result-type-task-on-create": (
+            "xtasks.result-type-task",
+            "xtasks.task-members",
+            "xtasks.older-members",
+        ),
+        "sep-2663-tasks-get-status-working": ("xtasks.get-status",),
+        "sep-2663-tasks-get-status-completed": ("xtasks.get-result",),
+        "sep-2663-tool-error-uses-completed-status": ("xtasks.iserror-completes",),
+        "sep-2663-tasks-get-status-failed": ("xtasks.get-error",),
+        "sep-2663-cancel-ack-empty-result": ("xtasks.cancel-ack", "xtasks.cancel-result-type"),
+        "tasks-cancel-terminal-idempotent-ack": ("xtasks.cancel-ended",),
     },
     "tasks-capability-negotiation": {
-        "tasks-extension-advertised": _NO_TASKS,
-        "sep-2663-tasks-methods-non-declaring": _NO_TASKS,
-        "sep-2663-server-rejects-undeclared-client": _NO_TASKS,
-        "tasks-per-request-meta-opt-in": _NO_TASKS,
+        "tasks-extension-advertised": _ADVERTISED,
+        "sep-2663-tasks-methods-non-declaring": ("xtasks.methods-undeclared",),
+        "sep-2663-server-rejects-undeclared-client": ("xtasks.undeclared-no-task",),
+        "tasks-per-request-meta-opt-in": _DECIDES,
     },
     "tasks-wire-fields": {
-        "tasks-wire-field-renames": _NO_TASKS,
-        "tasks-no-early-ttl-expiry": _NO_TASKS,
-        "tasks-no-related-task-meta-on-inlined-result": _NO_TASKS,
+        "tasks-wire-field-renames": ("xtasks.task-members", "xtasks.older-members"),
+        "tasks-no-early-ttl-expiry": ("xtasks.kept-until-ttl",),
+        "tasks-no-related-task-meta-on-inlined-result": ("xtasks.older-members",),
     },
     "tasks-request-state-removal": {
-        "tasks-create-result-no-request-state": _NO_TASKS,
-        "tasks-get-detailed-no-request-state": _NO_TASKS,
+        "tasks-create-result-no-request-state": ("xtasks.older-members", "xtasks.mrtr-first"),
+        "tasks-get-detailed-no-request-state": ("xtasks.older-members",),
     },
     "tasks-mrtr-input": {
-        "sep-2663-tasks-get-status-input-required": _NO_TASKS,
-        "tasks-mrtr-tasks-update-resumes": _NO_TASKS,
-        "tasks-mrtr-partial-fulfillment": _NO_TASKS,
+        "sep-2663-tasks-get-status-input-required": ("xtasks.get-input-requests",),
+        "tasks-mrtr-tasks-update-resumes": (
+            "xtasks.update-ack",
+            "xtasks.update-result-type",
+            "xtasks.update-effective",
+        ),
+        "tasks-mrtr-partial-fulfillment": _PERMITTED,
     },
     "tasks-request-headers": {
-        "tasks-headers-tolerate-mcp-method-on-tools-call": _NO_TASKS,
-        "sep-2663-routing-headers-accepted-on-tasks-get": _NO_TASKS,
+        "tasks-headers-tolerate-mcp-method-on-tools-call": ("http.headers.method-mismatch",),
+        "sep-2663-routing-headers-accepted-on-tasks-get": ("xtasks.name-header",),
         "tasks-headers-reject-mismatched-method": ("http.headers.method-mismatch",),
-        "sep-2663-server-rejects-mismatched-mcp-name-on-tasks-get": _NO_TASKS,
+        "sep-2663-server-rejects-mismatched-mcp-name-on-tasks-get": ("xtasks.name-header-mismatch",),
     },
     "tasks-dispatch-and-envelope": {
         "sep-2663-tasks-result-removed-method-not-found": ("removed.core-tasks",),
         "tasks-removed-tasks-list": ("removed.core-tasks",),
-        "tasks-server-directed-creation-no-hint": _NO_TASKS,
-        "sep-2663-legacy-task-param-ignored": _NO_TASKS,
-        "tasks-immediate-result-shortcut": _NO_TASKS,
-        "tasks-result-type-complete-on-non-task-responses": _NO_TASKS,
-        "sep-2663-durable-create-strong-consistency": _NO_TASKS,
-        "sep-2663-tasks-get-invalid-task-id-32602": _NO_TASKS,
+        "tasks-server-directed-creation-no-hint": _DECIDES,
+        "sep-2663-legacy-task-param-ignored": ("xtasks.task-param-ignored", "removed.core-tasks"),
+        "tasks-immediate-result-shortcut": _DECIDES,
+        "tasks-result-type-complete-on-non-task-responses": (
+            "xtasks.get-result-type",
+            "xtasks.update-result-type",
+            "xtasks.cancel-result-type",
+        ),
+        "sep-2663-durable-create-strong-consistency": ("xtasks.durable",),
+        "sep-2663-tasks-get-invalid-task-id-32602": ("xtasks.get-unknown-id",),
     },
-    "tasks-status-notifications": {"tasks-status-notifications": _NO_TASKS},
+    "tasks-status-notifications": {
+        "tasks-status-notifications": ("xtasks.notification-task", "xtasks.notification-agreed")
+    },
     "tasks-required-task-error": {
-        "sep-2663-server-returns-missing-capability-when-required": _NO_TASKS,
-        "sep-2663-server-returns-missing-capability-data-shape": _NO_TASKS,
+        "sep-2663-server-returns-missing-capability-when-required": ("xtasks.needs-extension",),
+        "sep-2663-server-returns-missing-capability-data-shape": ("xtasks.names-extension",),
     },
-    "tasks-mrtr-composition": {"sep-2663-mrtr-synchronous-before-task-creation": _NO_TASKS},
+    "tasks-mrtr-composition": {"sep-2663-mrtr-synchronous-before-task-creation": ("xtasks.mrtr-first",)},
 }
 _SKILLS: Checks = {
     "sep-2640-skills-enumeration": {

@@ -40,14 +40,17 @@ class FilledForm:
         return re.sub(r'[\\"]', "", json.dumps(self.call.reply.result, sort_keys=True)).lower()
 
     def is_result_of(self, valid: FilledForm) -> bool:
-        """Return whether the result is the one of ``valid``, with this form's content in place of its own."""
+        """Return whether the result is the one of ``valid``, with this form's content in place of its own.
+
+        Neither may be refused.
+        """
         text, shown = self.result_text, False
         for name in valid.content:
             value, instead = str(valid.content[name]).lower(), str(self.content.get(name)).lower()
             if value != instead and instead in text:
                 shown = True
                 text = text.replace(instead, value)
-        return shown and not self.call.failed and text == valid.result_text
+        return shown and text == valid.result_text
 
 
 def filled_forms(run: ClientRun) -> dict[str, FilledForm]:

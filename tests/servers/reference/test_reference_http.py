@@ -938,4 +938,6 @@ def test_an_unknown_mutant_is_named():
 @pytest.mark.parametrize("mutant", all_http_mutants(), ids=lambda mutant: mutant.name)
 def test_mutants_say_what_they_do(mutant):
     assert mutant.says.endswith(".")
-    assert all(id.startswith(("http.", "jsonrpc.", "state.")) for id in (*mutant.breaks, *mutant.also))
+    assert all(
+        id.startswith(("http.", "jsonrpc.", "state.", "xtasks.")) for id in (*mutant.breaks, *mutant.also)
+    )

@@ -180,9 +180,7 @@ REMOVED = (
     "resources/subscribe",
     "resources/unsubscribe",
     "tasks/list",
-    "tasks/get",
     "tasks/result",
-    "tasks/cancel",
     "no/such",
 )
 

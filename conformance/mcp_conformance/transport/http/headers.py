@@ -17,7 +17,9 @@ SESSION_ID, VERSION, METHOD, NAME = "Mcp-Session-Id", "MCP-Protocol-Version", "M
 PARAMETER = "Mcp-Param-"
 ANNOTATION = "x-mcp-header"
 """The member of a property's schema that names the header of its value."""
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"} | dict.fromkeys(
+    ("tasks/get", "tasks/update", "tasks/cancel"), "taskId"
+)
 """The parameter that the header Mcp-Name mirrors, by method."""
 GIVEN_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 GIVEN_VALUE = re.compile(r"[\t -~]*")
