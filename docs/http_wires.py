@@ -20,9 +20,10 @@ from mcp_conformance.report.build import Evidence
 from mcp_conformance.scenarios.http_requests import HttpReply
 from mcp_conformance.transport.http.exchange import Exchange
 from mcp_conformance_fixtures.http_mutants import HttpMutant, HttpReference, all_http_mutants
-from mcp_conformance_fixtures.http_unusual import Scoped
+from mcp_conformance_fixtures.http_unusual import Late, Scoped, headers_of_another
 from mcp_conformance_fixtures.reference_http_auth import Protected
 from mcp_conformance_fixtures.reference_http_sse24 import OldReference
+from mcp_conformance_fixtures.reference_http_tokens import Signed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -30,7 +31,7 @@ from support.bench import SAMPLES, Found, run_checks, settings_on_process
 from support.http_in_thread import served
 from support.mutant_runs import revision_of
 
-RIGHT = (OldReference, Scoped, Protected, HttpReference)
+RIGHT = (OldReference, Scoped, Late, Signed, Protected, HttpReference)
 """The right servers, each before those it is made of."""
 MASKS = (
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:3000"),
@@ -82,7 +83,8 @@ def _found(id: str, revision: str, http: HttpReference) -> Found:
         served(http) as server,
         settings_on_process((), Path(folder), **limits, **SAMPLES) as settings,
     ):
-        chosen = replace(settings, http=server)
+        others = headers_of_another(http)
+        chosen = replace(settings, http=server, forge=True, other_identity=others)
         return run_checks(chosen, revision, lambda check: id in check.ids, is_whole=False)
 
 

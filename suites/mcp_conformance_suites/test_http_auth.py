@@ -18,9 +18,9 @@ from mcp_conformance.scenarios.authorization_servers import (
 from mcp_conformance.scenarios.http_auth import (
     CHALLENGE,
     METADATA,
+    REFUSED_OTHERWISE,
     bearer_challenge,
     challenge_fault,
-    in_session,
     is_hidden,
     made_up_tokens,
     metadata,
@@ -29,21 +29,13 @@ from mcp_conformance.scenarios.http_auth import (
     named_address,
     outsider,
     refused_without_credential,
-    require_token,
-    token_in_query,
     unauthorized,
     with_credential,
 )
-from mcp_conformance.scenarios.http_modern import plain_method
-from mcp_conformance.scenarios.http_requests import HttpReply, exchanges, http_session, lines_of
-from mcp_conformance.scenarios.http_sessions import peers
+from mcp_conformance.scenarios.http_requests import HttpReply, lines_of
 from mcp_conformance.verdicts import Finding, Repeat
 
 OFFLINE = "offline_access"
-REFUSED_OTHERWISE = (
-    'Answer 401, with error="invalid_token" in WWW-Authenticate: a client then gets a new token, and takes '
-    "any other status for final."
-)
 MALFORMED = ("Bearer", "Bearer conformance conformance")
 
 
@@ -243,46 +235,3 @@ def test_the_body_of_a_refused_request_is_read(server):
         )
     if not tally.refused_before:
         skip("no request followed a refused one on its connection")
-
-
-# With the user's token
-
-
-@pytest.mark.requirement("http.auth.query")
-def test_a_token_in_the_query_is_not_accepted(server):
-    reply = token_in_query(server)
-    expect(reply, not reply.was_served, "no result, as the token is in the query and not in the header")
-
-
-@pytest.mark.requirement("http.auth.every-request")
-@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-def test_each_request_of_a_session_needs_the_token(server, method):
-    require_token(server)
-    session = http_session(server)
-    if method == "POST":
-        asked = plain_method(server) if session.is_modern else session.liveness_method
-        reply = in_session(session, method, asked=asked)
-    elif session.is_modern:
-        skip(f"{session.revision} has no {method}")
-    else:
-        with peers(session, 1) as opened:
-            reply = in_session(session, method, opened[0].headers)
-    expect(reply, not reply.was_served, "the status 401, whatever session the request belongs to")
-
-
-@pytest.mark.stage("late")
-@pytest.mark.requirement("http.auth.insufficient-scope")
-def test_a_refusal_for_scopes_names_them(server):
-    if server.surface.dead:
-        skip("no session opens")
-    list(server.listings())
-    refusals = [(one, bearer_challenge(one)) for one in exchanges(server) if one.status == 403]
-    found = [
-        (reply, one)
-        for reply, one in refusals
-        if one is not None and one.parameters.get("error") == "insufficient_scope"
-    ]
-    for reply, challenge in require_some(found, skip="no request needs another scope"):
-        lacking = [name for name in ("scope", METADATA) if not challenge.parameters.get(name)]
-        expected = f"{' and '.join(lacking)} in {CHALLENGE}"
-        expect(reply, not lacking, expected, got=reply.with_header(CHALLENGE))

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance_fixtures.http_mutants import HTTP_MUTANTS, all_http_mutants, started
-from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for
+from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for, headers_of_another
 from support.bench import SAMPLES, leave_out_shrinking, settings_on_process
 from support.http_in_thread import served
 from support.logins import with_login
@@ -40,8 +40,13 @@ NOT_OVER_HTTP = {
 
 SHARE, HTTP_SHARE, MESSAGES_SHARE = 2, 48, 3
 FUZZED = {one.name for one in all_http_mutants() if one.is_fuzzed}
-ALONE = ("http_auth", "http_login", "http_sse24")
-"""The families of mutants that run under the checks of their own suite alone."""
+ALONE = {
+    "http_auth": "test_http_auth",
+    "http_auth_tokens": "test_http_auth",
+    "http_login": "test_http_login",
+    "http_sse24": "test_http_sse24",
+}
+"""The families of mutants that run under the checks of some suites alone: how the names of these begin."""
 
 
 class HttpMutantRun(MutantRun):
@@ -54,7 +59,7 @@ class HttpMutantRun(MutantRun):
     def selects(self, check):
         """Return whether a check runs."""
         if self.mutant.family in ALONE:
-            return check.suite == f"test_{self.mutant.family}"
+            return check.suite.startswith(ALONE[self.mutant.family])
         is_shared = zlib.crc32(self.mutant.name.encode()) % HTTP_SHARE == 0
         if (WHOLE or is_shared) and self.mutant.name not in FUZZED:
             return any(row.transport == "http" for row in check.rows)
@@ -96,8 +101,10 @@ def in_thread(tmp_path):
     ):
 
         def made(name):
-            server = servers.enter_context(served(started(name)))
-            here = replace(chosen, command=(server.url,), http=server)
+            http = started(name)
+            server = servers.enter_context(served(http))
+            others = headers_of_another(http)
+            here = replace(chosen, command=(server.url,), http=server, forge=True, other_identity=others)
             return with_login(here) if HTTP_MUTANTS[name].family == "http_login" else here
 
         yield made

@@ -32,6 +32,7 @@ PARTS = {
     "call": ("call",),
     "contract": ("contract",),
     "choose": ("profile",),
+    "other_headers": ("header-other", "header-other-env"),
 }
 """The options that set no field alone, by what is made of them."""
 IN_WORDS = {
@@ -220,7 +221,7 @@ def test_an_error_names_the_option_as_the_user_wrote_it(tmp_path):
 def test_the_report_has_the_names_of_variables_and_headers_only():
     options = read_options(chosen(env=("KEY=secret",), seed="5", report=("a.json",)))
     assert options.given == {"seed": "5", "env": ["KEY"]}
-    credentials = {name for name in BY_NAME if name in ("env", "header")}
+    credentials = {name for name in BY_NAME if name in ("env", "header", "header-other")}
     assert {one.name for one in OPTIONS if one.public_until} == credentials
 
 

@@ -90,8 +90,8 @@ def _words(option: Option, given: Given) -> Iterator[str]:
         yield f"--{option.name}"
         return
     name, texts = option.name, [_shown(option, given, text) for text in given.texts]
-    if name == "header":
-        name, texts = "header-env", in_variables(texts)
+    if name in ("header", "header-other"):
+        name, texts = f"{name}-env", in_variables(texts, name)
     for text in texts:
         yield from [f"--{name}={text}"] if text.startswith("-") else [f"--{name}", text]
 

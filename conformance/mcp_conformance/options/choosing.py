@@ -17,7 +17,7 @@ from mcp_conformance.options.given import BadOption, Chosen, Given
 from mcp_conformance.project.files import CONFIGURATION_PLACES
 from mcp_conformance.transport.credentials import redacted
 
-WITH_CREDENTIALS = ("env", "header")
+WITH_CREDENTIALS = ("env", "header", "header-other")
 """The options of a file with values that no output has."""
 
 

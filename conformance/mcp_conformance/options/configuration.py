@@ -34,7 +34,7 @@ RULE_NAME = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 RULE_KEYS = ("says", "level", "fix")
 LEVELS = ("MUST", "SHOULD", "MAY")
 ROOT = 0
-SECRETIVE = ("env", "header", "header-env", COMMAND, URL)
+SECRETIVE = ("env", "header", "header-env", "header-other", "header-other-env", COMMAND, URL)
 """The options whose values no message has."""
 BY_KEY = {option.file_key: option for option in OPTIONS}
 

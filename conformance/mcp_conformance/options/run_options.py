@@ -124,6 +124,7 @@ def read_settings(chosen: Chosen) -> Settings:
         call=read(chosen, "call", () if is_remote else ("readonly",)),
         http=http,
         login=login,
+        other_identity=other_headers(chosen),
         spacing=Spacing(read(chosen, "rate", math.inf) if http is None else math.inf),
         sandbox=confinement,
         **setting_values(chosen),
@@ -148,6 +149,11 @@ def given_variables(chosen: Chosen) -> dict[str, str]:
 def given_headers(chosen: Chosen) -> tuple[tuple[bytes, bytes], ...]:
     """Return the HTTP headers that the user gave.  Raises `BadOption`."""
     return (*read(chosen, "header", ()), *read(chosen, "header-env", ()))
+
+
+def other_headers(chosen: Chosen) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the HTTP headers of the second identity that the user gave.  Raises `BadOption`."""
+    return (*read(chosen, "header-other", ()), *read(chosen, "header-other-env", ()))
 
 
 def setting_values(chosen: Chosen) -> Mapping[str, Any]:
@@ -238,9 +244,10 @@ def http_server(chosen: Chosen, command: tuple[str, ...]) -> HttpServer | None:
     url, is_served = chosen.text("url"), chosen.has("http")
     headers = given_headers(chosen)
     if not url and not is_served:
-        if headers:
-            needed = " or ".join(map(chosen.shown, ("url", "http")))
-            raise chosen.error("header", f"it needs {needed}")
+        for name, given in (("header", headers), ("header-other", other_headers(chosen))):
+            if given:
+                needed = " or ".join(map(chosen.shown, ("url", "http")))
+                raise chosen.error(name, f"it needs {needed}")
         return None
     if find_spec("h11") is None:
         raise BadOption(f"HTTP needs one more package: {how_to_install('http')}")

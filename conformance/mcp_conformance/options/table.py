@@ -331,6 +331,23 @@ OPTIONS = (
         reader=readers.headers_in_variables,
     ),
     Option(
+        *("header-other", "'NAME: VALUE'", "a header of a second identity, in place of the run's own"),
+        commands=RUNS,
+        kind=Kind.LIST,
+        reader=readers.headers,
+        public_until=":",
+        family="http",
+    ),
+    Option(
+        "header-other-env",
+        "NAME=VARIABLE",
+        "such a header whose value is in an environment variable",
+        commands=RUNS,
+        kind=Kind.LIST,
+        reader=readers.headers_in_variables,
+        family="http",
+    ),
+    Option(
         *(
             "auth-origin",
             "ORIGIN",
@@ -482,6 +499,13 @@ OPTIONS = (
         "the command serves Streamable HTTP on a port of 127.0.0.1, which {port} in it stands for",
         commands=STARTS,
         kind=Kind.SWITCH,
+    ),
+    Option(
+        *("forge", "", "also send variants of the bearer token that cannot be valid"),
+        commands=RUNS,
+        kind=Kind.SWITCH,
+        sets="forge",
+        family="http",
     ),
     Option(
         *("inherit-home", "", "give the server your home and temporary directories instead of empty ones"),

@@ -35,11 +35,15 @@ from mcp_conformance.target.surface import is_live
 from mcp_conformance.transport.http.challenge import Challenge, challenges
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID
-from mcp_conformance.transport.http.request import Request
+from mcp_conformance.transport.http.request import Headers, Request
 
 AUTHORIZATION = "Authorization"
 CHALLENGE = "WWW-Authenticate"
 METADATA = "resource_metadata"
+REFUSED_OTHERWISE = (
+    'Answer 401, with error="invalid_token" in WWW-Authenticate: a client then gets a new token, and takes '
+    "any other status for final."
+)
 BUSY = (429, 502, 503, 504)
 """The statuses that say nothing about the request."""
 FAR_FUTURE = 4102444800
@@ -47,6 +51,9 @@ FAR_FUTURE = 4102444800
 
 
 # Requests with another credential
+
+NOBODY: Headers = ()
+"""The headers of an identity without a credential."""
 
 
 def credential(server: Server) -> str:
@@ -74,7 +81,7 @@ def with_credential(server: Server, authorization: str | None, query: str = "") 
     session = outsider(server)
     message = opening_of(session)
     headers = (JSON, ACCEPT, *lines_of(session).mirror.headers(message))
-    reply = send_as(session, authorization, "POST", headers, message, query=query)
+    reply = send_as(session, bearing(authorization), "POST", headers, message, query=query)
     for id in reply.header(SESSION_ID) if reply.was_served else ():
         delete(session, {SESSION_ID: id})
     return reply
@@ -90,32 +97,44 @@ def opening_of(session: Session) -> dict[str, Any]:
 
 
 def in_session(
-    session: Session, method: str, headers: Mapping[str, HeaderValue] | None = None, asked: str = ""
+    session: Session,
+    method: str,
+    headers: Mapping[str, HeaderValue] | None = None,
+    message: Mapping[str, Any] | None = None,
+    identity: Headers = NOBODY,
 ) -> HttpReply:
-    """Send a request of an open session without a credential; a POST is a message of the method ``asked``."""
+    """Send a request of an open session with another identity than the user's; a POST has a ``message``."""
     mirror = lines_of(session).mirror
     if method != "POST":
         usual = ((b"Accept", b"text/event-stream"), *mirror.session_headers)
-        return send_as(session, None, method, changed(usual, headers or {}))
-    message = session.request_of(asked)
-    return send_as(session, None, method, (JSON, ACCEPT, *mirror.headers(message)), message)
+    else:
+        usual = (JSON, ACCEPT, *mirror.headers(message))
+    return send_as(session, identity, method, changed(usual, headers or {}), message)
+
+
+def bearing(authorization: str | None) -> Headers:
+    """Return the headers of an identity: Authorization with this value, or none."""
+    return ((AUTHORIZATION.encode(), authorization.encode()),) if authorization is not None else NOBODY
 
 
 def send_as(  # noqa: PLR0913  (the parts of a request)
     session: Session,
-    authorization: str | None,
+    identity: Headers,
     method: str,
-    headers: tuple[tuple[bytes, bytes], ...],
+    headers: Headers,
     message: Any = None,
     *,
     query: str = "",
 ) -> HttpReply:
-    """Send a request to the server with this header Authorization, or without, in place of the user's."""
+    """Send a request to the server with the headers of another identity in place of the user's.
+
+    Those of the user with the same names are left out, and Authorization.
+    """
     server = lines_of(session).server
-    others = tuple(one for one in server.headers if one[0].lower() != b"authorization")
-    given = ((AUTHORIZATION.encode(), authorization.encode()),) if authorization is not None else ()
+    replaced = {b"authorization", *(name.lower() for name, _ in identity)}
+    others = tuple(one for one in server.headers if one[0].lower() not in replaced)
     body = encode(message) if message is not None else b""
-    request = Request.to(server.endpoint, method, (*headers, *others, *given), body)
+    request = Request.to(server.endpoint, method, (*headers, *others, *identity), body)
     if query:
         separator = "&" if "?" in request.target else "?"
         request = replace(request, target=f"{request.target}{separator}{query}")

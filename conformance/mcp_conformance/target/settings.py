@@ -21,8 +21,10 @@ from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.solo import Solo
 from mcp_conformance.target.tool_limits import ToolLimits, limits_of
 from mcp_conformance.transport.credentials import redacted, secrets_of
+from mcp_conformance.transport.forged import secrets_of_token
 from mcp_conformance.transport.http.headers import in_variables
 from mcp_conformance.transport.http.lines import HttpLines
+from mcp_conformance.transport.http.request import Headers
 from mcp_conformance.transport.http.server import DEFAULT_PATH, HttpServer
 from mcp_conformance.transport.in_process import InProcess
 from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, CannotStart, Clock, OnWait, Transport
@@ -83,7 +85,8 @@ class Settings:
     for what is learned of the tools, None to keep nothing.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
     ``auth_origins`` are other origins that may be asked about authorization; ``login`` is the one that gave
-    the token among its headers.
+    the token among its headers.  With ``forge`` variants of the user's token are sent; ``other_identity`` are
+    the headers of a second one, in place of the user's.
     ``solo`` knows whether its processes can run beside each other, ``spacing`` how many messages a second it
     takes.  ``surroundings`` says that checks start the server as other machines would: by a ``launcher``
     before the command, or in the directory ``work`` instead of that of the throwaway folder.
@@ -127,6 +130,8 @@ class Settings:
     http: HttpServer | None = None
     auth_origins: tuple[str, ...] = ()
     login: Login | None = None
+    forge: bool = False
+    other_identity: Headers = ()
     database: ExampleDatabase | None = None
     solo: Solo = field(default_factory=Solo, compare=False)
     spacing: Spacing = field(default_factory=Spacing, compare=False)
@@ -151,9 +156,10 @@ class Settings:
     @cached_property
     def redaction(self) -> Redaction:
         """What leaves the credentials of the user out of what is shown and written."""
-        sent = self.http.headers if self.http is not None else ()
-        headers = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in sent)
-        return Redaction(secrets_of(self.command, self.env, (*self.expanded.items(), *headers)))
+        sent = (*(self.http.headers if self.http is not None else ()), *self.other_identity)
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in sent]
+        tokens = (one for _, value in headers for one in secrets_of_token(value, with_forged=self.forge))
+        return Redaction((*secrets_of(self.command, self.env, (*self.expanded.items(), *headers)), *tokens))
 
     @property
     def shown_command(self) -> tuple[str, ...]:

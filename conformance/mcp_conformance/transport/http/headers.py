@@ -142,9 +142,9 @@ def header_of(text: str) -> tuple[bytes, bytes]:
     return name.encode(), content.encode()
 
 
-def in_variables(names: Sequence[str]) -> list[str]:
+def in_variables(names: Sequence[str], option: str = "header") -> list[str]:
     """Return a text ``NAME=VARIABLE`` for each header: the variables in which the user may put the values."""
-    variables = ["HEADER_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper() for name in names]
+    variables = [re.sub(r"[^A-Za-z0-9]", "_", f"{option}_{name}").upper() for name in names]
     counted = ((one, variables[:number].count(one)) for number, one in enumerate(variables))
     numbered = (f"{one}_{many + 1}" if many else one for one, many in counted)
     return [f"{name}={variable}" for name, variable in zip(names, numbered, strict=True)]
