@@ -50,8 +50,8 @@ class Verdict:
     ``tool`` names the tool if it is not the one that the check is about, ``fix`` the remedy for what was seen
     if it is not the rule's, ``repeat`` how to see it again, and ``defect`` what the server does to its users,
     if it is not the rule's (`defect_of`); what ``is_harmless`` does nothing to them, whatever the rule's
-    others do.  For the recognition of an SDK, ``seen`` is what came instead of an answer if no ``fault`` says
-    it, and ``history`` are the lines that a reproduction needs, if ``lines`` are fewer.
+    others do.  ``seen`` is what came instead of an answer in ``lines``, if no ``fault`` says it, and
+    ``history`` are the lines that a reproduction needs, if ``lines`` are fewer.
     """
 
     requirement: str

@@ -351,3 +351,13 @@ def test_an_array_that_may_be_long_does_not_keep_other_keywords_from_being_viola
     assert {("type", "/rows"), ("type", "/count"), ("minimum", "/count")} <= violated
     assert clearly_invalid(schema, REVISION, {"rows": [], "count": 1})
     assert draw_invalid(schema, REVISION, seeded(0)).keyword
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_text_or_a_list_of_texts_has_invalid_values_in_each_seed(order):
+    text = {"type": "string"}
+    branches = [text, {"type": "array", "items": text}][::order]
+    schema = {"type": "object", "properties": {"path": {"anyOf": branches}}, "required": ["path"]}
+    for seed in range(40):
+        one = draw_invalid(schema, REVISION, seeded(seed))
+        assert instance_errors(one.arguments, schema, REVISION)

@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 import unicodedata
+from datetime import date
 from itertools import islice
 
 import pytest
@@ -258,6 +260,14 @@ def test_long_texts_come_beside_each_listed_value():
     found = [*(one for _, one in islice(boundary(schema, REVISION), 60)), *together(schema, REVISION)]
     assert {one["codec"] for one in found if len(one["data"]) > 10_000} == {"hex", "url", "gzip"}
     assert any(len(one["data"]) > 65_535 for one in found)
+
+
+def test_a_smaller_value_keeps_its_format():
+    schema = of(day={**TEXT, "format": "date"}, mail={**TEXT, "format": "email"})
+    value = {"day": "9999-12-31", "mail": "somebody.else@long.example.com"}
+    found = shrunk(schema, REVISION, value, lambda _: True, 60)
+    date.fromisoformat(found["day"])
+    assert re.fullmatch(r"[^@]+@[^@]+", found["mail"])
 
 
 def test_a_smaller_value_is_valid_and_costs_few_calls():

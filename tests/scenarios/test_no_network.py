@@ -1,9 +1,13 @@
 """A server that reaches no host is not told to register its handlers."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.report.text import limit_lines
 from mcp_conformance.sandbox.traffic import Attempt
+from mcp_conformance.target.circumstances import hosts_tried
 from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.server import Server
@@ -145,3 +149,14 @@ def failure_of(server):
             server.causes.examine(blocked)
         return skipped.value
     raise AssertionError
+
+
+def test_what_an_answered_call_tries_excuses_no_other_one():
+    silent, later = (Line.sending({"jsonrpc": "2.0", "id": n, "method": "tools/call"}, n) for n in (1, 3))
+    answer = Line.received(b'{"jsonrpc":"2.0","id":3,"result":{}}', 5)
+    packets = Packets()
+    session = SimpleNamespace(lines=[silent, later, answer], process=SimpleNamespace(traffic=packets, age=0))
+    settings = SimpleNamespace(backend=None, clock=SimpleNamespace(monotonic=lambda: 0))
+    for at, hosts in ((2, ["db.example"]), (4, []), (6, ["db.example"]), (20, [])):
+        packets.attempts = (Attempt("UDP", "192.0.2.1", 53, "db.example", at),)
+        assert hosts_tried(session, silent, settings, 10) == hosts

@@ -89,3 +89,13 @@ def test_a_wrong_mode_is_shown_with_the_request_that_declared_the_others():
     sent, received = (SimpleNamespace(**line.message) for line in finding.lines[:2])
     assert sent.id == received.id
     assert sent.method != "server/discover"
+
+
+def test_a_request_that_is_never_answered_is_told_once():
+    rules = ("tools.call.malformed-request", "tools.call.malformed-request-code")
+
+    def silent_without_params(request, reply):
+        return [] if method(request) == "tools/call" and "params" not in request else reply
+
+    (blocked,) = found(silent_without_params, HANDSHAKE, *rules)
+    assert "was not answered" in str(blocked.error)

@@ -225,10 +225,16 @@ class Fuzzer:
         return next(filter(fails, found))
 
     def _is_repeatable(self, failed: FailedCase) -> bool:
-        """Return whether a failure can be shrunk: it does not depend on earlier requests."""
+        """Return whether a failure can be shrunk: it does not depend on earlier requests.
+
+        A wrong answer is first seen again in the process that all share for this: a start may take seconds.
+        """
         if failed.beside:
             return False
-        return failed.is_silence or self._trials.reproduction.fails_in_isolation(failed)
+        reproduction = self._trials.reproduction
+        return (
+            failed.is_silence or reproduction.is_repeated(failed) or reproduction.fails_in_isolation(failed)
+        )
 
     def _key(self) -> bytes:
         """Return the database key of failing values: the server's name and the target, but no path."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mcp_conformance import remedies
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.message_log import CUT, MessageLog, head_of
-from mcp_conformance.client.reply import Closed, Reply, Silence
+from mcp_conformance.client.reply import Closed, Fault, Reply, Silence
 from mcp_conformance.client.session import Session, give_up
 from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
@@ -43,7 +43,7 @@ class FailedCase:
 
     ``preparation`` are those of its lines by which the process was prepared; ``is_brief`` says that only the
     beginning of a long reply was kept.  ``beside`` is the number of other cases in flight without which it is
-    answered.
+    answered.  ``first_fault`` is what came instead of an answer before it was confirmed.
     """
 
     case: Case
@@ -54,6 +54,7 @@ class FailedCase:
     preparation: Sequence[Line] = ()
     is_brief: bool = False
     beside: int = 0
+    first_fault: Fault | None = None
 
     @property
     def conversation(self) -> list[Line]:
@@ -138,6 +139,10 @@ class CaseReproduction:
         """Return whether the request fails on a fresh server too, alone or after those that prepare it."""
         histories = [[failed.reply.request], *_prepared(failed)]
         return any(self._replay(failed, history).shown is not None for history in histories)
+
+    def is_repeated(self, failed: FailedCase) -> bool:
+        """Return whether a request gets the same wrong answer in the process that reproductions share."""
+        return failed.reply.fault is None and self._repeated([failed]) != []
 
     def fails_after_others(self, failed: FailedCase) -> bool:
         """Return whether a request fails on a fresh server after the same others, one at a time."""
@@ -325,7 +330,8 @@ class CaseReproduction:
         fault = failed.reply.fault
         if isinstance(fault, Silence):
             fault = replace(fault, seconds=self._max_wait(failed))
-        return replace(failed, reply=replace(failed.reply, fault=fault))
+        first = failed.first_fault or failed.reply.fault
+        return replace(failed, reply=replace(failed.reply, fault=fault), first_fault=first)
 
     def _repeated(self, failures: Sequence[FailedCase]) -> list[FailedCase]:
         """Return the cases that get the same wrong answer again, all from one process."""
@@ -433,12 +439,14 @@ class CaseReproduction:
             verdict = Blocked(
                 got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths, defect=defect
             )
-            verdict.seen = reply.fault
+            verdict.seen = failed.first_fault or reply.fault
             is_call = bool(self.target.tool) and failed.is_silence
             missing = remedies.of_missing_answer(reply.fault) if is_call else ""
             verdict.fix = remedies.TOGETHER if failed.beside else missing
             return verdict
-        return failure.finding(got, lines, paths)
+        finding = failure.finding(got, lines, paths)
+        finding.seen = failed.first_fault or reply.fault
+        return finding
 
 
 def shown_text(case: bytes) -> str:

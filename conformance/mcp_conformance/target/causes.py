@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from mcp_conformance.client.reply import Closed, Flood, Unanswered, Unread
+from mcp_conformance.client.reply import Closed, Fault, Flood, Silence, Unanswered, Unread
 from mcp_conformance.client.session import Session
 from mcp_conformance.expect import skip
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
@@ -27,7 +27,7 @@ REPRODUCTION_SECONDS = 10.0
 MAX_EXAMINED_ENDS = 10
 """How many ends of one kind are examined: does the request alone end the process?"""
 EMPTY = "a request got a response without an answer, which has a finding of its own"
-FLOOD, NOT_READ = "flood", "not read"
+FLOOD, NOT_READ, SILENT = "flood", "not read", "silent"
 """Causes for which a check is blocked."""
 
 
@@ -93,17 +93,15 @@ class Causes:
     def is_repeated(self, verdict: Finding | Blocked) -> bool:
         """Return whether checks have reported the cause for which a check is blocked.
 
-        A cause is a flood; an answer to one method that was too long to read; or an end of the process with
-        one exit status and one text on stderr.  An end that the request alone brings about is reported
-        `MAX_REPORTS_OF_AN_END` times.
+        A cause is a flood; an answer to one method that was too long to read; a missing answer to one
+        request, which several checks judge; or an end of the process with one exit status and one text on
+        stderr.  An end that the request alone brings about is reported `MAX_REPORTS_OF_AN_END` times.
         """
         fault = verdict.fault
         if not isinstance(verdict, Blocked) or verdict.others:
             return False
-        if isinstance(fault, Flood):
-            return self._count(FLOOD) > 1
-        if isinstance(fault, Unread):
-            return self._count((NOT_READ, _method(verdict.lines))) > 1
+        if (cause := _missing(fault, verdict.lines)) is not None:
+            return self._count(cause) > 1
         if not isinstance(fault, Closed):
             return False
         end = fault.exit_code, _words(fault.stderr)
@@ -143,6 +141,16 @@ def _cause(failure: ProbeFailure) -> Any:
     if failure.expected:
         return (EMPTY, failure.requirement) if failure.defect else failure.requirement
     return (NOT_READ, _method(failure.lines)) if failure.is_unread else None
+
+
+def _missing(fault: Fault | None, lines: Sequence[Line]) -> Any:
+    """Return the cause for which an answer is missing from a process that runs; None if it is not known."""
+    if isinstance(fault, Flood):
+        return FLOOD
+    if isinstance(fault, Unread):
+        return NOT_READ, _method(lines)
+    sent = [(line.raw, line.at) for line in lines if line.sent]
+    return (SILENT, *sent) if isinstance(fault, Silence) and sent else None
 
 
 def _method(lines: Sequence[Line]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from mcp_conformance.client.refusals import unreached
-from mcp_conformance.client.reply import Closed, Reply
+from mcp_conformance.client.reply import Closed, Reply, Silence
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
 from mcp_conformance.protocol.text import first_names
@@ -43,7 +44,7 @@ def circumstance(sessions: Sessions, verdict: Finding | Blocked) -> str:
     known = [one for one in unanswered if one is not None]
     if any(line.is_lost for line in verdict.lines) or any(one.is_lost for one in known):
         return LOST
-    if reason := _reaches_no_host(sessions, verdict.lines, sent):
+    if reason := _reaches_no_host(sessions, verdict, sent):
         return reason
     if _was_ended(sessions, verdict, used):
         return ALONE
@@ -56,12 +57,12 @@ def circumstance(sessions: Sessions, verdict: Finding | Blocked) -> str:
 
 
 def _reaches_no_host(
-    sessions: Sessions, lines: Sequence[Line], sent: Sequence[tuple[Line, Session | None]]
+    sessions: Sessions, verdict: Finding | Blocked, sent: Sequence[tuple[Line, Session | None]]
 ) -> str:
     """Return that an error or a missing answer comes from hosts that are not reached; empty if not."""
-    if any(map(_says_no_host, lines)):
+    if any(map(_says_no_host, verdict.lines)):
         return UNREACHED
-    hosts = _hosts_tried(sessions, sent)
+    hosts = _hosts_tried(sessions, sent, _seconds_waited(verdict, sessions.settings.timeout))
     return SHUT_OFF.format(hosts=first_names(hosts), remedy=NO_HOST) if hosts else ""
 
 
@@ -71,31 +72,59 @@ def _says_no_host(line: Line) -> bool:
     return is_error and bool(unreached(Reply(line, line, line.message)))
 
 
-def _hosts_tried(sessions: Sessions, sent: Sequence[tuple[Line, Session | None]]) -> list[str]:
-    """Return the hosts that a confined server tried to reach while it owed us one of these answers."""
+def _seconds_waited(verdict: Finding | Blocked, timeout: float) -> float:
+    """Return how long an answer was awaited that a verdict lacks."""
+    fault = verdict.seen or verdict.fault
+    return min(fault.seconds, timeout) if isinstance(fault, Silence) and fault.seconds else timeout
+
+
+def _hosts_tried(
+    sessions: Sessions, sent: Sequence[tuple[Line, Session | None]], seconds: float
+) -> list[str]:
+    """Return the hosts that a confined server tried while it owed us one of these answers, for so long."""
     hosts: dict[str, None] = {}
     for line, session in sent:
-        if session is not None and _is_owed(line, session, sessions.settings.timeout):
-            hosts |= dict.fromkeys(hosts_tried(session, line, sessions.settings))
+        if session is not None and _is_owed(line, session, seconds):
+            hosts |= dict.fromkeys(hosts_tried(session, line, sessions.settings, seconds))
     return list(hosts)
 
 
-def hosts_tried(session: Session, request: Line, settings: Settings) -> list[str]:
-    """Return the hosts that a server tried to reach while a request waited, and that its sandbox refuses.
+def hosts_tried(session: Session, request: Line, settings: Settings, seconds: float) -> list[str]:
+    """Return the hosts that a server tried while a request waited so long, and that its sandbox refuses.
 
-    Those of a backend answer.
+    Those of a backend answer.  What it tried while it worked at a request that it answered may be for that.
     """
     traffic = session.process.traffic
     if traffic is None or settings.backend is not None:
         return []
     begin = settings.clock.monotonic() - session.process.age + request.at
-    tried = [one for one in traffic.attempts if begin <= one.at <= begin + settings.timeout]
+    answered = [(begin + sent, begin + came) for sent, came in _spans(session, request.at)]
+    tried = [
+        one
+        for one in traffic.attempts
+        if begin <= one.at <= begin + seconds and not any(sent <= one.at <= came for sent, came in answered)
+    ]
     return list(dict.fromkeys(one.name or one.address for one in tried))
+
+
+def _spans(session: Session, since: float) -> Iterator[tuple[float, float]]:
+    """Yield when each request for content was sent and answered, in seconds since a moment of the session."""
+    asked: dict[Any, float] = {}
+    for line in session.lines:
+        for part in line.parts():
+            if line.sent and _is_for_content(part):
+                asked[id_key(part["id"])] = line.at
+            elif not line.sent and is_response(part) and (sent := asked.pop(id_key(part.get("id")), None)):
+                yield sent - since, line.at - since
+
+
+def _is_for_content(message: Any) -> bool:
+    return kind(message) is Kind.REQUEST and message["method"] not in PROTOCOL_METHODS
 
 
 def _is_owed(line: Line, session: Session, seconds: float) -> bool:
     """Return whether a line is a request for content that the server did not answer within so long."""
-    if kind(line.message) is not Kind.REQUEST or line.message["method"] in PROTOCOL_METHODS:
+    if not _is_for_content(line.message):
         return False
     own = id_key(line.message["id"])
     came = (one for one in session.lines if not one.sent and one.at <= line.at + seconds)

@@ -340,9 +340,9 @@ class ToolCalls:
             self._silent += 1
         self.exercise.count(call.tool, call.reply)
         self.exercise.keep_nearest(call, self._world)
-        if isinstance(call.reply.fault, Silence):
-            session = self._sessions.with_request(call.reply.request)
-            hosts = hosts_tried(session, call.reply.request, self._sessions.settings) if session else []
+        request, fault = call.reply.request, call.reply.fault
+        if isinstance(fault, Silence) and (session := self._sessions.with_request(request)) is not None:
+            hosts = hosts_tried(session, request, self._sessions.settings, fault.seconds)
             self.exercise.note_unreached(call.tool, first_names(hosts))
         # The process of an ended session would be started again to be asked.
         attempt = self._attempted() if call.reply.fault is None else ""

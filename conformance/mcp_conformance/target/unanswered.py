@@ -72,4 +72,6 @@ def _blocked(call: Call, rule: str, more: str = "") -> Blocked:
     reason = f"tools/call of {call.tool.name} was not answered: {reply.fault}{more}"
     fix = remedies.of_missing_answer(reply.fault) if rule == CALLABLE else ""
     defect = Defect.DIES if isinstance(reply.fault, Closed) else Defect.HANGS
-    return Blocked(reason, reply.lines, stderr, rule, call.tool.name, fix=fix, defect=defect)
+    blocked = Blocked(reason, reply.lines, stderr, rule, call.tool.name, fix=fix, defect=defect)
+    blocked.seen = reply.fault
+    return blocked
