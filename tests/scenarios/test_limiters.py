@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from mcp_conformance.client.session import Session
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.plugin.run_counts import RunCounts
+from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.report.text import spacing_line
 from mcp_conformance.target.limiter import BURST, MAX_BURSTS_IN_VAIN, Limiter
 from mcp_conformance.target.probe import probe_all
@@ -68,10 +70,10 @@ def test_a_limiter_of_all_requests_is_recognised_and_obeyed():
     server.close()
     for data in (counts.as_data(), RunCounts().as_data()):  # as two workers of xdist send them
         shared.add(RunCounts.from_data(data))
-    line = spacing_line(shared.spaced)
+    line = spacing_line(shared.spaced, shared.calls_spaced)
     assert line.startswith("slowed: the server refuses for their number requests that it serves otherwise")
     assert f"--rate {settings.spacing.rate:.2g}" in line
-    assert spacing_line(RunCounts().spaced) == ""
+    assert spacing_line(0.0, 0.0) == ""
 
 
 def test_a_limiter_of_calls_is_recognised_by_tool_errors():
@@ -85,7 +87,76 @@ def test_a_limiter_of_calls_is_recognised_by_tool_errors():
     assert not limiter.is_reason(replies[0].lines)
     assert replies[-1].is_tool_error
     assert limiter.is_reason(replies[-1].lines)
-    assert settings.spacing.rate <= 5
+    assert settings.spacing.calls_rate <= 5
+    assert not settings.spacing.is_slowed
+    server.close()
+
+
+def send_few_together(session, *messages):
+    """Send messages in one write, as `Session` does; a queue of 16 places would refuse more."""
+    assert len(messages) <= 16
+    return session.send_lines(map(Line.sending, messages))
+
+
+def with_own_code(request):
+    return refused(request, -31999, f"Busy: {request['id']} are too many.")
+
+
+def test_a_limiter_of_calls_is_recognised_by_errors_with_a_code_of_its_own():
+    bucket = Bucket(10, 2.0, with_own_code, {"tools/call"})
+    settings = settings_in_memory(mutated(bucket))
+    bucket.clock = settings.clock
+    server = Server.of(probe_all(settings, (HANDSHAKE,)), HANDSHAKE)
+    params = {"name": "weather", "arguments": {"city": "Kyiv", "units": "metric"}}
+    replies = [server.session.request("tools/call", params) for _ in range(11)]
+    assert replies[-1].code == -31999
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Session, "send_together", send_few_together)
+        assert Limiter(server.sessions).is_reason(replies[-1].lines)
+    assert settings.spacing.calls_rate <= 2
+    counts = RunCounts()
+    counts.add_server(server)
+    server.close()
+    line = spacing_line(counts.spaced, counts.calls_spaced)
+    assert "at most 1.8 calls of tools a second from then on (--rate 1.8 " in line
+
+
+def test_a_limiter_is_recognised_in_a_new_session_if_the_one_with_the_calls_has_ended():
+    buckets = []
+
+    def limits(server, request, reply):
+        if not hasattr(server, "bucket"):
+            server.bucket = Bucket(10, 2.0, with_own_code, {"tools/call"})
+            server.bucket.clock = settings.clock
+            buckets.append(server.bucket)
+        return server.bucket(server, request, reply)
+
+    settings = settings_in_memory(mutated(limits))
+    server = Server.of(probe_all(settings, (HANDSHAKE,)), HANDSHAKE)
+    params = {"name": "weather", "arguments": {"city": "Kyiv", "units": "metric"}}
+    replies = [server.session.request("tools/call", params) for _ in range(11)]
+    server.session.begin_close()
+    number = len(buckets)
+    assert Limiter(server.sessions).is_reason(replies[-1].lines)
+    assert len(buckets) == number + 1
+    assert settings.spacing.calls_rate <= 2
+    server.close()
+
+
+def test_an_argument_that_is_always_refused_with_an_own_code_is_no_limiter():
+    def refuses(server, request, reply):
+        if isinstance(request, dict) and method(request) == "tools/call" and reply:
+            return with_own_code(request) if request["params"]["arguments"]["city"] == "Oslo" else None
+        return None
+
+    settings = settings_in_memory(mutated(refuses))
+    server = Server.of(probe_all(settings, (HANDSHAKE,)), HANDSHAKE)
+    params = {"name": "weather", "arguments": {"city": "Kyiv", "units": "metric"}}
+    server.session.request("tools/call", params)
+    reply = server.session.request("tools/call", {**params, "arguments": {"city": "Oslo", "units": "metric"}})
+    assert reply.code == -31999
+    assert not Limiter(server.sessions).is_reason(reply.lines)
+    assert not settings.spacing.has_slow_calls
     server.close()
 
 
@@ -146,3 +217,12 @@ def test_messages_are_kept_apart():
     assert (spacing.rate, spacing.is_slowed) == (0.5, True)
     spacing.slow_down(2.0)
     assert spacing.rate == 0.5
+
+
+def test_calls_are_kept_apart_and_nothing_else():
+    slept, spacing = [], Spacing()
+    spacing.slow_down(4.0, calls_only=True)
+    for is_call in (True, False, True, False, True):
+        spacing.wait(10.0, slept.append, is_call=is_call)
+    assert slept == pytest.approx([0.25, 0.5])
+    assert (spacing.is_slowed, spacing.has_slow_calls) == (False, True)

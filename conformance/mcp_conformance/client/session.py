@@ -213,7 +213,12 @@ class Session:
         if self.spacing is None or is_response(line.message):
             return line
         before = self.process.age
-        self.spacing.wait(self.clock.monotonic(), lambda seconds: self.wait_for(lambda: False, seconds))
+        is_call = isinstance(line.message, dict) and line.message.get("method") == "tools/call"
+        self.spacing.wait(
+            self.clock.monotonic(),
+            lambda seconds: self.wait_for(lambda: False, seconds),
+            is_call=is_call,
+        )
         return replace(line, at=line.at + self.process.age - before)
 
     def send_texts(self, requests: Iterable[tuple[str, bytes]]) -> list[Line]:

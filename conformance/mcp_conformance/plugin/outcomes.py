@@ -502,7 +502,7 @@ def notices(config: pytest.Config) -> list[str]:
         lines.append(f"made again: the server deleted its own folder ({', '.join(sorted(gone))})")
     if settings.throwaway is not None and settings.throwaway.renewals:
         lines.append("furnished again: the server did not start in its folder any more after calls of tools")
-    lines += filter(None, [spacing_line(counts.spaced)])
+    lines += filter(None, [spacing_line(counts.spaced, counts.calls_spaced)])
     lines += connection_lines(counts.numbers, counts.rate, counts.asked)
     if line := not_judged(config):
         lines.append(line)

@@ -28,7 +28,8 @@ class RunCounts:
     revision, ``costs`` are those of the calls, ``judged`` the figures that checks of budgets have
     measured.  ``outlived`` counts the processes that have outlived the server.  ``rate`` is the number of
     requests a second to which a server over HTTP has slowed us down, 0 if it did not; ``asked`` is the
-    longest wait that it asked for, in seconds; ``spaced`` is the rate of one over stdio.  ``hosts`` counts
+    longest wait that it asked for, in seconds; ``spaced`` is the rate of one over stdio,
+    ``calls_spaced`` that of calls.  ``hosts`` counts
     what the server asks of other hosts, ``links`` are what its tools do with what others make, ``sequences``
     the calls and the seconds of each phase of the sequences of calls that show it.
     """
@@ -43,6 +44,7 @@ class RunCounts:
     rate: float = 0.0
     asked: float = 0.0
     spaced: float = 0.0
+    calls_spaced: float = 0.0
     hosts: Counter[HostUse] = field(default_factory=Counter)
     links: tuple[ToolLink, ...] = ()
     sequences: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -59,6 +61,7 @@ class RunCounts:
         self.hosts.update(server.hosts)
         spacing = server.settings.spacing
         self.spaced = spacing.rate if spacing.is_slowed else 0.0
+        self.calls_spaced = spacing.calls_rate if spacing.has_slow_calls else 0.0
         self.links = self.links or tool_links(server.state.uses)
         self._add_sequences(server.state.spent)
         for session in server.sessions.every:
@@ -101,6 +104,7 @@ class RunCounts:
         self.fetched.add(other.fetched)
         self.rate += other.rate  # each worker gets its share of what the server allows
         self.spaced += other.spaced
+        self.calls_spaced += other.calls_spaced
         self.asked = max(self.asked, other.asked)
         self.hosts |= other.hosts  # each worker that looked has seen the same
         self.links = self.links or other.links
@@ -119,6 +123,7 @@ class RunCounts:
             "rate": self.rate,
             "asked": self.asked,
             "spaced": self.spaced,
+            "calls_spaced": self.calls_spaced,
             "hosts": [(*astuple(use), number) for use, number in self.hosts.items()],
             "links": [one.as_row() for one in self.links],
             "sequences": [(phase, *both) for phase, both in self.sequences.items()],
@@ -138,6 +143,7 @@ class RunCounts:
             data.get("rate", 0.0),
             data.get("asked", 0.0),
             data.get("spaced", 0.0),
+            data.get("calls_spaced", 0.0),
             Counter({HostUse(*use): number for *use, number in data.get("hosts", ())}),
             tuple(map(ToolLink.from_row, data.get("links", ()))),
             {phase: (calls, seconds) for phase, calls, seconds in data.get("sequences", ())},

@@ -182,13 +182,16 @@ def interference_lines(numbers: Mapping[tuple[str, str], int]) -> Iterator[str]:
         )
 
 
-def spacing_line(rate: float) -> str:
-    """Return that a server over stdio got no more messages a second than this rate; empty if it was 0."""
-    if not rate:
+def spacing_line(rate: float, calls_rate: float) -> str:
+    """Return how many messages and calls of tools a server over stdio got a second; empty if both are 0."""
+    figures = [f"{rate:.2g} messages"] if rate else []
+    figures += [f"{calls_rate:.2g} calls of tools"] if calls_rate else []
+    if not figures:
         return ""
     return (
         "slowed: the server refuses for their number requests that it serves otherwise, so it got at most "
-        f"{rate:.2g} messages a second from then on (--rate {rate:.2g} does so from the start)"
+        f"{' and '.join(figures)} a second from then on (--rate {rate or calls_rate:.2g} does so from the "
+        "start)"
     )
 
 

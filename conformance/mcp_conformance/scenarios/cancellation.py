@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_conformance.client.handlers import ACCEPTING, WAITING
-from mcp_conformance.client.reply import Reply, Silence
+from mcp_conformance.client.reply import Closed, Reply, Silence
 from mcp_conformance.client.session import PING_SECONDS, Session
 from mcp_conformance.client.subscriptions import listens_in
 from mcp_conformance.client.tool_call import SLOW_SECONDS, Call, Tool
@@ -22,7 +22,7 @@ from mcp_conformance.scenarios.log_messages import MESSAGE, with_log_level
 from mcp_conformance.scenarios.subscriptions import subscriptions
 from mcp_conformance.target.scenario import scenario, start_early
 from mcp_conformance.target.server import Server
-from mcp_conformance.verdicts import Blocked, Finding
+from mcp_conformance.verdicts import ANSWERED, Blocked, Finding
 
 MAX_CROSSINGS = 50
 MAX_CROSSING_BYTES = 10_000_000
@@ -138,10 +138,18 @@ def _cancellation_of(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def require_answers(server: Server, method: str, times: int) -> None:
-    """Send so many requests to a new process, without cancelling; raise `Blocked` if one has no answer."""
+    """Send the requests of both ways to a new process, without cancelling.
+
+    Raises the `Finding` that so many at once end the process, or `Blocked` if the last one has no answer.
+    """
     with server.fresh("reproductions") as session:
-        for _ in range(times):
-            require_answer(session.request(method))
+        sent = [session.send(method) for _ in range(times)]
+        sent += session.send_together(*(session.request_of(method) for _ in range(times)))
+        last = [session.await_reply(line) for line in sent][-1]
+    if isinstance(last.fault, Closed):
+        wanted = f"an answer to each of {len(sent)} requests that come without a wait"
+        raise Finding(wanted, str(last.fault), last.lines, ANSWERED, fault=last.fault, fatal=True)
+    require_answer(last)
 
 
 def answers_to(session: Session, request: Line) -> list[Line]:

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
 from mcp_conformance.target.sessions import Sessions
-from mcp_conformance.target.settings import OPEN_WORLD_CALLS
 from mcp_conformance.transport.http.turns import rate_after
+from mcp_conformance.verdicts import Skipped
 
 Refusal = tuple[Any, str]
 """The code of an error, or `TOOL_ERROR`, and its text without digits."""
 TOOL_ERROR = "isError"
+RESERVED_CODES = range(-32768, -31999)
+"""The codes that JSON-RPC reserves; all others are the server's."""
 OWN_CODES = range(-32099, -31999)
-"""The codes that JSON-RPC leaves to servers."""
+"""Those of them that JSON-RPC leaves to servers."""
 TAKEN_CODES = (*range(-32049, -32019), -32002)
-"""Those of them that the protocol has taken: its errors are about the request."""
+"""Those of these that the protocol has taken: its errors are about the request."""
 # The buckets of the usual limiters hold 10 to 30 requests.
 BURST = 40
-"""How many requests at once show whether a server refuses some of them for their number."""
+"""How many requests in a row show whether a server refuses some of them for their number."""
+# citadeldb-mcp ends if 32 requests come at once: its queue has 16 places.  As many as are fuzzed at once.
+MAX_AT_ONCE = 8
+"""How many of these requests are sent before the server has answered."""
 # excel-mcp-server refuses unknown members in 28 texts: a burst for each was a tenth of all calls.  Not
 # measured: a limiter has one text or two, which come among the first.
 MAX_BURSTS_IN_VAIN = 3
@@ -45,54 +51,76 @@ class Limiter:
         """Return whether one of these lines is a refusal that comes for the number of requests.
 
         A refusal that is not known yet is examined in its session: a request that was served there before is
-        sent many times at once, until it is refused in the same way.
+        sent many times in a row, until it is refused in the same way.  If a call was refused, that is a call.
         """
-        for line in lines:
-            for refusal in refusals(line):
-                if refusal not in self._known:
-                    self._known[refusal] = False
-                    self._known[refusal] = self._is_met(refusal, line)
-                if self._known[refusal]:
-                    return True
-        return False
+        called = {id_key(one.message["id"]) for one in lines if one.sent and _is_call(one.message)}
+        return any(
+            self._knows(refusal, line, is_call=key in called or refusal[0] == TOOL_ERROR)
+            for line in lines
+            for key, refusal in refusals(line)
+        )
 
-    def _is_met(self, refusal: Refusal, line: Line) -> bool:
-        is_call = refusal[0] == TOOL_ERROR
-        found = self._control(refusal, line) if self._in_vain[is_call] < MAX_BURSTS_IN_VAIN else None
-        if found is None:
-            return False
-        if not any(self._is_refused(*found, refusal)):
+    def _knows(self, refusal: Refusal, line: Line, *, is_call: bool) -> bool:
+        """Return whether a refusal comes for the number of requests; examine it the first time."""
+        if refusal not in self._known and self._in_vain[is_call] < MAX_BURSTS_IN_VAIN:
+            with ExitStack() as stack:
+                found = self._control(line, stack, is_call=is_call)
+                if found is not None:
+                    self._known[refusal] = False  # what is sent now may be refused so too
+                    self._known[refusal] = self._is_met(*found, refusal)
+        return self._known.get(refusal, False)
+
+    def _is_met(self, session: Session, control: dict[str, Any], refusal: Refusal) -> bool:
+        is_call = _is_call(control)
+        if not any(self._is_refused(session, control, refusal)):
             self._in_vain[is_call] += 1
             return False
         passed = 0.0
         for seconds in WAITS:
-            found[0].wait_for(lambda: False, seconds)
+            session.wait_for(lambda: False, seconds)
             passed += seconds
-            refused = self._is_refused(*found, refusal)
+            refused = self._is_refused(session, control, refusal)
+            if session.closed:
+                return False
             if not all(refused):
                 rate = rate_after(refused.count(False), passed)
-                self._sessions.settings.spacing.slow_down(rate)
+                self._sessions.settings.spacing.slow_down(rate, calls_only=is_call)
                 return True
         return False
 
-    def _control(self, refusal: Refusal, line: Line) -> tuple[Session, dict[str, Any]] | None:
-        """Return a session, and a request that was served in it; that of the refusal if it is open."""
-        is_open = [one for one in self._sessions.every if not (one.closed or one.is_closing)]
-        for session in sorted(is_open, key=lambda one: line not in one.lines):
-            if (control := self._served(session, refusal)) is not None:
+    def _control(
+        self, line: Line, stack: ExitStack, *, is_call: bool
+    ) -> tuple[Session, dict[str, Any]] | None:
+        """Return a session, and a request that was served in it; that of the refusal if it is open.
+
+        If no session is open in which there was one, the request is one of an earlier session, and the
+        session is a new one, which ends with the stack.
+        """
+        every = sorted(self._sessions.every, key=lambda one: line not in one.lines)
+        open_ones = [one for one in every if not (one.closed or one.is_closing)]
+        for session in open_ones:
+            if (control := self._served(session, is_call=is_call)) is not None:
                 return session, control
+        served = (self._served(one, is_call=is_call) for one in every if one not in open_ones)
+        control = next(filter(None, served), None)
+        with suppress(Skipped):
+            if control is not None:
+                return stack.enter_context(self._sessions.reproduction_session()), control
         return None
 
     def _is_refused(self, session: Session, control: dict[str, Any], refusal: Refusal) -> list[bool]:
-        """Send a request several times at once; return whether each got this refusal."""
-        params = control.get("params", ABSENT)
-        messages = [session.request_of(control["method"], params) for _ in range(self._sendings(control))]
-        lines = session.send_together(*messages)
-        replies = [session.await_reply(line) for line in lines]
-        return [refusal in _refusals_in(reply) for reply in replies]
+        """Send a request many times in a row; return whether each got this refusal."""
+        params, left = control.get("params", ABSENT), self._sendings(control)
+        refused: list[bool] = []
+        while left > 0 and not session.closed:
+            messages = [session.request_of(control["method"], params) for _ in range(min(left, MAX_AT_ONCE))]
+            replies = [session.await_reply(line) for line in session.send_together(*messages)]
+            refused += [refusal in _refusals_in(reply) for reply in replies]
+            left -= len(messages)
+        return refused
 
-    def _served(self, session: Session, refusal: Refusal) -> dict[str, Any] | None:
-        """Return a request that was served in this session and may be sent again; None without one."""
+    def _served(self, session: Session, *, is_call: bool) -> dict[str, Any] | None:
+        """Return a request that was served here and may be sent again; one that reads comes first."""
         served = {
             id_key(part["id"])
             for line in session.lines
@@ -100,42 +128,52 @@ class Limiter:
             for part in line.parts()
             if kind(part) is Kind.RESULT and not Reply(line, line, part).is_tool_error
         }
-        for line in session.lines:
-            message = line.message
-            if line.sent and kind(message) is Kind.REQUEST and id_key(message["id"]) in served:
-                is_call = message["method"] == "tools/call"
-                if is_call == (refusal[0] == TOOL_ERROR) and self._sendings(message):
-                    return dict(message)
-        return None
+        usable = [
+            dict(line.message)
+            for line in session.lines
+            if line.sent and kind(line.message) is Kind.REQUEST and id_key(line.message["id"]) in served
+            if is_call == _is_call(line.message) and self._sendings(line.message)
+        ]
+        return next(filter(self._sessions.surface.only_reads, usable), next(iter(usable), None))
 
     def _sendings(self, message: dict[str, Any]) -> int:
-        """Return how often a request may be sent again at once.
+        """Return how often a request may be sent again in a row.
 
-        A tool that may write is called again as often as one that may reach an open world is fuzzed, if the
-        user has released it: it gets arguments that it has had.
+        A tool that may write is called again no more often than it may be fuzzed, if the user has released
+        it: it gets arguments that it has had.
         """
         if self._sessions.surface.only_reads(message):
             return BURST
         params = message.get("params")
         name = params.get("name") if isinstance(params, dict) else None
         settings = self._sessions.settings
-        called = (tool for tool in self._sessions.surface.tools if tool.name == name)
-        return OPEN_WORLD_CALLS if any(map(settings.may_call, called)) else 0
+        called = [tool for tool in self._sessions.surface.tools if tool.name == name]
+        is_released = any(map(settings.may_call, called))
+        return int(min([BURST, *map(settings.fuzzed_calls, called)])) if is_released else 0
 
 
-def refusals(line: Line) -> Iterator[Refusal]:
-    """Yield the refusals in a received line that may come for the number of requests."""
+def refusals(line: Line) -> Iterator[tuple[Hashable, Refusal]]:
+    """Yield the refusals in a received line that may come for the number of requests, each with its id."""
     for part in () if line.sent else line.parts():
         if is_response(part):
-            yield from _refusals_in(Reply(line, line, part))
+            for refusal in _refusals_in(Reply(line, line, part)):
+                yield id_key(part.get("id", ABSENT)), refusal
 
 
 def _refusals_in(reply: Reply) -> Iterator[Refusal]:
     code = reply.code
-    if isinstance(code, int) and code in OWN_CODES and code not in TAKEN_CODES:
+    if (
+        isinstance(code, int)
+        and (code not in RESERVED_CODES or code in OWN_CODES)
+        and code not in TAKEN_CODES
+    ):
         yield code, _words(reply.error_message)
     if reply.is_tool_error:
         yield TOOL_ERROR, _words(reply.texts)
+
+
+def _is_call(message: Any) -> bool:
+    return kind(message) is Kind.REQUEST and bool(message["method"] == "tools/call")
 
 
 def _words(value: Any) -> str:
