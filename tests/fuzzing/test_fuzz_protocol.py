@@ -451,3 +451,17 @@ def test_a_large_id_that_comes_back_rounded_with_an_error_status_is_a_fault_of_l
         "jsonrpc.id-types-accepted",
         "one with id 9007199254740992 for the id 9007199254740993",
     )
+
+
+@pytest.mark.parametrize("own_id", [True, False])
+def test_a_large_id_may_be_refused(own_id):
+    session = bare_session()
+    window = Window(session)
+    session.lines += [Line.sending(request(2**64)), Line.sending(request(1))]
+    session.lines += [
+        Line.received(json.dumps(one).encode(), 0.0)
+        for one in (answered(2**64 if own_id else None, **ERROR), answered(1))
+    ]
+    window.look()
+    assert list(id_violations(window, large=True)) == []
+    assert list(id_violations(window, large=False))

@@ -238,7 +238,8 @@ def id_violations(window: Window, *, large: bool) -> Iterator[Violation]:
     """Yield violations after a request with an unusual id.
 
     A missing answer is a `Blocked` for the rule on ids; for a ``large`` id, a missing answer or another id in
-    it is a `Finding` of that rule.  Over HTTP, an error status is no answer.
+    it is a `Finding` of that rule, and an error with its id or none is right.  Over HTTP, an error status is
+    no answer.
     """
     request, wanted = window.sent[0], "the answer that any ping has"
     id = f"for the id {show(request.message['id'], 60)}"
@@ -246,13 +247,15 @@ def id_violations(window: Window, *, large: bool) -> Iterator[Violation]:
     answers = {answer.request: answer for answer in window.answers}
     if request in answers:
         refused = [one for one in answers if answers[one].message.get("error") is not None]
-        if request in refused and window.sent[-1] not in refused:
+        if request in refused and window.sent[-1] not in refused and not large:
             proof = request, answers[request].line
             yield Violation(Finding(wanted, f"an error {id}", proof, ID_TYPES, fix=fix))
     elif window.end is None and not window.mute:
         others = window.misnamed or window.strays
         names = ["no id" if stray.id is None else f"id {show(stray.id)}" for stray in others]
         lines = (request, *(stray.line for stray in others[:1]))
+        if large and names[:1] == ["no id"] and others[0].message.get("error") is not None:
+            return
         if large or names[:1] == ["no id"]:
             got = f"one with {names[0]} {id}" if names else f"none {id}"
             yield Violation(Finding(wanted, got, lines, ID_TYPES, fix=fix), is_late=not names)

@@ -188,10 +188,11 @@ def spacing_line(rate: float, calls_rate: float) -> str:
     figures += [f"{calls_rate:.2g} calls of tools"] if calls_rate else []
     if not figures:
         return ""
+    few = f", and the fuzzer called each tool {OPEN_WORLD_CALLS} times at most" if calls_rate else ""
     return (
         "slowed: the server refuses for their number requests that it serves otherwise, so it got at most "
         f"{' and '.join(figures)} a second from then on (--rate {rate or calls_rate:.2g} does so from the "
-        "start)"
+        f"start){few}"
     )
 
 
@@ -263,7 +264,8 @@ def _why_left_out(settings: Settings) -> str:
 def _is_spared(settings: Settings, tool: Tool) -> bool:
     """Return whether a tool is fuzzed with few calls, though the user does not say so."""
     is_chosen = settings.calls_of(tool.name) or not settings.examples_of(tool.name)
-    return not is_chosen and settings.fuzzed_calls(tool) == OPEN_WORLD_CALLS
+    is_few = settings.fuzzed_calls(tool) == OPEN_WORLD_CALLS
+    return not is_chosen and is_few and settings.may_reach_out(tool)
 
 
 def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> Iterator[str]:

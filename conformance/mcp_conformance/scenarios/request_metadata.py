@@ -36,12 +36,13 @@ def request_as_is(session: Session, method: str, params: Any = NO_PARAMS, second
     """Send a request with these params, and return the reply.
 
     Waits only until the server answers later requests, and then ``seconds`` more: the time that the request
-    takes if the server carries it out.
+    takes if the server carries it out.  An error without an id is an answer: the server may not have
+    understood the request.
     """
     sent = send_as_is(session, method, params)
     session.drain()
     session.drain()
-    return session.await_reply(sent, session.scaled_timeout(ANSWER_SECONDS) + seconds)
+    return session.await_reply(sent, session.scaled_timeout(ANSWER_SECONDS) + seconds, alone=True)
 
 
 def meta_without(session: Session, *names: str) -> dict[str, Any]:

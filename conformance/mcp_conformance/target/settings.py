@@ -224,10 +224,14 @@ class Settings:
         return self.limits(name).calls or self.calls_per_tool
 
     def fuzzed_calls(self, tool: Tool) -> float:
-        """Return how often the fuzzer may call a tool (``--calls-per-tool``), infinity for no limit."""
+        """Return how often the fuzzer may call a tool (``--calls-per-tool``), infinity for no limit.
+
+        A server that limits its calls gets as few as a tool that may reach an open world.
+        """
         if chosen := self.calls_of(tool.name):
             return chosen
-        return OPEN_WORLD_CALLS if self.is_gentle_with(tool.name) and self.may_reach_out(tool) else math.inf
+        is_spared = self.may_reach_out(tool) or self.spacing.has_slow_calls
+        return OPEN_WORLD_CALLS if self.is_gentle_with(tool.name) and is_spared else math.inf
 
     def explored_calls(self, tool: Tool) -> float:
         """Return how often a tool may be called in search of arguments that work: half as often.
