@@ -9,7 +9,8 @@ from pathlib import Path
 from mcp_conformance.cli.main import main
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import checked, checks, suites_directory
-from mcp_conformance.requirements.official import official_checks
+from mcp_conformance.requirements.official import SCENARIOS, WIRE, official_checks
+from support.official_suite import recorded
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -75,3 +76,13 @@ def test_an_official_id_selects_and_explains_the_rules_that_judge_the_same(capsy
 def test_a_rule_names_its_official_checks(capsys):
     main(["explain", "ping.responds"])
     assert "In the official suite\n  ping\n" in capsys.readouterr().out
+
+
+def test_the_table_of_the_official_suite_is_what_is_recorded_of_it():
+    facts, timeline = recorded(), ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+    assert {*SCENARIOS} == {*facts, WIRE}
+    for name, (revisions, ids) in facts.items():
+        one = SCENARIOS[name]
+        assert sorted(one.checks) == ids, name
+        ours = [each for each in timeline if one.since <= each <= (one.until or each)]
+        assert ours == (["2026-07-28"] if revisions == ["extension"] else revisions), name
