@@ -13,7 +13,7 @@ from support import REFERENCE, awkward, run_suite
 
 FUZZING, NOT_FUZZING = (SimpleNamespace(examples=examples, http=None) for examples in (1, 0))
 PING = "ping.empty-result"
-CAPABILITIES = {"tools", "prompts", "resources", "logging", "completions", "tasks"}
+CAPABILITIES = {"tools", "prompts", "resources", "logging", "completions", "tasks", "extensions"}
 
 
 def surface(capabilities=None, revision=LATEST_HANDSHAKE, **facts):

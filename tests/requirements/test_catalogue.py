@@ -33,14 +33,14 @@ TEXTS = ["says", "fix", "observe", "pitfalls", "mutant", "needs", "changed", "un
 SITE = "https://modelcontextprotocol.io/specification"
 BLOB = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob"
 PLACEHOLDER = re.compile(r"[-() ]*(none|none known|todo)?[-() .]*", re.IGNORECASE)
-APPS = "https://github\\.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps\\.mdx"
-XTASKS = "https://github\\.com/modelcontextprotocol/ext-tasks/blob/main/specification/2026-07-28/tasks\\.md"
+EXTENSION = (
+    "https://github\\.com/modelcontextprotocol/ext-[a-z]+/blob/main/specification/[a-z0-9-]+/[a-z]+\\.mdx?"
+)
 URL = re.compile(
     rf"{SITE}/\d{{4}}-\d\d-\d\d/[a-z]+([/-][a-z]+)*(#[\w%.-]+)?"
     rf"|{BLOB}/main/schema/\d{{4}}-\d\d-\d\d/schema\.ts"
     rf"|{BLOB}/2024-10-07/docs/spec/tools\.md#[a-z0-9-]+"
-    rf"|{APPS}#[a-z-]+"
-    rf"|{XTASKS}#[a-z-]+"
+    rf"|{EXTENSION}#[a-z0-9-]+"
     r"|https://www\.jsonrpc\.org/specification"
     r"|urn:pytest-mcp-conformance:[a-z]+"
 )
@@ -180,7 +180,7 @@ def test_each_row_has_well_formed_urls():
             assert urls[0] == row.url(revision)
             assert len(set(urls)) == len(urls), row.id
             wrong += [url for url in urls if not URL.fullmatch(url)]
-            places = (revision, "jsonrpc", "urn:", "/ext-apps/", "/ext-tasks/")
+            places = (revision, "jsonrpc", "urn:", "/ext-")
             wrong += [url for url in urls if not any(place in url for place in places)]
     assert wrong == []
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from mcp_conformance.client.inbox import FLOOD_BYTES
@@ -16,6 +18,7 @@ from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.methods import IDENTIFIERS
 from mcp_conformance.protocol.value import Value, members
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 MAX_PAGES = 1000
 # Not measured: 300 s by default; a list of the largest registries has some hundred pages of milliseconds.
 MAX_LIST_TIMEOUTS = 10
@@ -119,11 +122,14 @@ def compressed_reply(reply: Reply) -> Reply:
     return replace(reply, line=line, message=one_message(line, line.message))
 
 
-def fetch_list(session: Session, method: str, member: str) -> Listing:
-    """Fetch a list to its end, following each ``nextCursor`` (spec: utilities/pagination)."""
+def fetch_list(session: Session, method: str, member: str, constant: Mapping[str, Any] = NOTHING) -> Listing:
+    """Fetch a list to its end, following each ``nextCursor`` (spec: utilities/pagination).
+
+    Each request has the ``constant`` params beside its cursor.
+    """
     replies: list[Reply] = []
     cursors: set[str] = set()
-    params: Any = NO_PARAMS
+    params: Any = constant or NO_PARAMS
     size = length = 0
     until = session.clock.monotonic() + MAX_LIST_TIMEOUTS * session.timeout
     while len(replies) < MAX_PAGES and size < FLOOD_BYTES:
@@ -149,7 +155,7 @@ def fetch_list(session: Session, method: str, member: str) -> Listing:
             failure = f"{method} still has a nextCursor {pages}: this tool sends back {MAX_CURSORS} at most"
             return Listing(method, member, tuple(replies), failure, is_too_costly=True)
         cursors.add(cursor.json)
-        params = {"cursor": cursor.json}
+        params = {**constant, "cursor": cursor.json}
     much = f" ({size // MB} MB)" if size > FLOOD_BYTES else ""
     failure = f"{method} never ends: {len(replies)} pages{much} and still a nextCursor"
     return Listing(method, member, tuple(replies), failure, never_ends=True)

@@ -48,6 +48,7 @@ _TRANSPORTS = {"stdio": "stdio", "http": "http"}
 _REPOSITORIES = "https://github.com/modelcontextprotocol"
 _EXTENSIONS = {
     "apps": f"{_REPOSITORIES}/ext-apps/blob/main/specification/2026-01-26/apps.mdx",
+    "skills": f"{_REPOSITORIES}/ext-skills/blob/main/specification/stable/skills.mdx",
     "xtasks": f"{_REPOSITORIES}/ext-tasks/blob/main/specification/2026-07-28/tasks.md",
 }
 """The texts of extensions, which have repositories of their own."""
