@@ -24,6 +24,7 @@ from mcp_conformance.scenarios.http_auth import outsider
 from mcp_conformance.scenarios.http_requests import lines_of
 from mcp_conformance.scenarios.logins import claims_of, login_of, reply_of
 
+NOT_PUBLIC = "the client is not a public one"
 A_PAGE = "a page comes first, on which a person logs in"
 
 
@@ -39,6 +40,8 @@ def test_no_browser_is_sent_to_an_unknown_redirect_uri(server):
 @pytest.mark.requirement("http.login.challenge")
 def test_a_request_for_a_code_needs_a_challenge(server):
     reply = reply_of(server, NO_CHALLENGE)
+    if login_of(server).client.method != "none":
+        skip(NOT_PUBLIC)
     _, given = reply.redirect
     if not given.keys() & {"code", "error"} and not reply.is_refusal:
         skip(A_PAGE)
@@ -61,7 +64,7 @@ def test_a_code_is_used_once(server):
 def test_a_refresh_token_of_a_public_client_is_used_once(server):
     reply = reply_of(server, REFRESHED)
     if login_of(server).client.method != "none":
-        skip("the client is not a public one")
+        skip(NOT_PUBLIC)
     if not reply.has_token:
         skip(f"no token was refreshed: {reply}")
     expect(reply, reply.step.is_renewed, "another refresh_token than the one that was used", got="the same")

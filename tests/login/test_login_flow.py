@@ -87,6 +87,27 @@ class Posting(Issuing):
         return super().by_code(call, asked)
 
 
+class Naming(Issuing):
+    """A server that registers clients with a secret for the header, and wants their names in the body too."""
+
+    def register(self, call):
+        answer = super().register(call)
+        body = answer.body.replace(b'"none"', b'"client_secret_basic"')
+        secret = b'"client_secret":"s-e-c-r","client_id"'
+        return Answer(answer.status, answer.headers, body.replace(b'"client_id"', secret))
+
+    def by_code(self, call, asked):
+        assert call.value("authorization").startswith("Basic ")
+        return super().by_code(call, asked)
+
+
+class Slashed(Issuing):
+    """A server whose document has an issuer with one more slash than its responses."""
+
+    def server_document(self, call):
+        return super().server_document(call) | {"issuer": f"{self.issuer(call)}/"}
+
+
 class Old(Issuing):
     """A server of 2025-03-26, which describes nothing."""
 
@@ -115,7 +136,7 @@ class Offline(Issuing):
         return super().new_code(call, asked | {"scope": "mcp:use"})
 
 
-@pytest.mark.parametrize("http", [Posting, Old, Offline], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("http", [Posting, Naming, Slashed, Old, Offline], ids=lambda one: one.__name__)
 def test_a_login_succeeds_at_other_servers(http):
     with served(http()) as server:
         assert logged_in(server.url).access_token

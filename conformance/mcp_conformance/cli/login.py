@@ -75,8 +75,7 @@ def _choice(options: argparse.Namespace, server: HttpServer) -> Choice:
         raise UsageError("login: --client-document: a URL with https:// is expected")
     client = None
     if options.client_id:
-        method = "client_secret_basic" if secret else "none"
-        client = OAuthClient(options.client_id, secret, variable, method)
+        client = OAuthClient(options.client_id, secret, variable)
     return Choice(
         server.url,
         server.headers,

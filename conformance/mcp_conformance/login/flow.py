@@ -26,7 +26,8 @@ FOREIGN, NO_CHALLENGE = "foreign redirect", "no challenge"
 EXAMINED = (WRONG_VERIFIER, CODE_AGAIN, FOREIGN, NO_CHALLENGE)
 """Those in which something has to be refused."""
 CODES, CREDENTIALS = "authorization_code", "client_credentials"
-METHODS = ("none", "client_secret_basic", "client_secret_post")
+BASIC, POSTED = "client_secret_basic", "client_secret_post"
+METHODS = ("none", BASIC, POSTED)
 """How a client that registers can authenticate itself, the plainest way first."""
 ANNOUNCES_ISSUER = "authorization_response_iss_parameter_supported"
 NAME = "mcp-conformance"
@@ -68,7 +69,10 @@ def log_in(choice: Choice) -> Login:
     found = _provider(web, own, choice)
     _expect_pkce(found, choice.say)
     with listening(choice.port) as callback:
-        client = choice.client or _client(web, found, choice, callback.url)
+        if choice.client is not None:
+            client = _known(choice.client, found)
+        else:
+            client = _client(web, found, choice, callback.url)
         flow = _Flow(web, found, client, choice, callback)
         if choice.examines:
             flow.examine()
@@ -85,8 +89,9 @@ def log_in_as_client(choice: Choice) -> Login:
     web, own = Web(), Endpoint.parse(choice.url)
     found = _provider(web, own, choice)
     assert choice.client is not None
-    token = _fetched(_oauth(web, GIVEN, choice.client), found.endpoint("token"), CREDENTIALS, found)
-    login = _login(choice, found, choice.client, CREDENTIALS, token)
+    client = _known(choice.client, found)
+    token = _fetched(_oauth(web, GIVEN, client), found.endpoint("token"), CREDENTIALS, found)
+    login = _login(choice, found, client, CREDENTIALS, token)
     _try(login, web, own, choice)
     return replace(login, steps=web.steps)
 
@@ -97,7 +102,7 @@ def renewed(login: Login, secret: str = "") -> Login:
     if login.refresh_token:
         new = _refreshed(replace(login, client=client), web)
     elif login.grant == CREDENTIALS:
-        found = Provider(login.issuer, {}, login.resource, login.scope)
+        found = Provider(login.issuer, login.issuer, {}, login.resource, login.scope)
         oauth = _oauth(web, GIVEN, client)
         new = _with_token(login, _fetched(oauth, login.token_endpoint, CREDENTIALS, found))
     else:
@@ -121,6 +126,13 @@ def _expect_pkce(found: Provider, say: Callable[[str], None]) -> None:
 
 
 # The client -------------------------------------------------------------------------------------
+
+
+def _known(client: OAuthClient, found: Provider) -> OAuthClient:
+    """Return a client of the user, with the way in which it authenticates itself there."""
+    listed = found.document.get("token_endpoint_auth_methods_supported")
+    only_posts = isinstance(listed, list) and BASIC not in listed and POSTED in listed
+    return replace(client, method=POSTED if only_posts else BASIC) if client.secret else client
 
 
 def _client(web: Web, found: Provider, choice: Choice, redirect: str) -> OAuthClient:
@@ -233,7 +245,7 @@ class _Flow:
         says, issuer = self.found.document.get(ANNOUNCES_ISSUER), got.get("iss")
         if issuer is None and says is not True:
             return
-        if issuer != self.found.issuer:
+        if issuer not in (self.found.issuer, self.found.named):
             came = f"names the issuer {named(issuer)}" if issuer is not None else "names no issuer"
             raise LoginFailed(f"the response of {self.found.issuer} {came}: clients refuse it (RFC 9207)")
 
@@ -260,11 +272,20 @@ def _fetched(
     oauth: OAuth2Client, endpoint: str, grant: str, found: Provider, **given: str
 ) -> Mapping[str, Any]:
     """Return the token that an authorization server gives.  Raises `LoginFailed`."""
-    scope = {"scope": found.scope} if grant == CREDENTIALS and found.scope else {}
+    given |= {"scope": found.scope} if grant == CREDENTIALS and found.scope else {}
+    given |= _named(oauth)
     return _token(
-        lambda: oauth.fetch_token(endpoint, grant_type=grant, resource=found.resource, **scope, **given),
+        lambda: oauth.fetch_token(endpoint, grant_type=grant, resource=found.resource, **given),
         found.issuer,
     )
+
+
+def _named(oauth: OAuth2Client) -> dict[str, str]:
+    """Return the parameter that names a client whose header does it already.
+
+    RFC 6749, section 3.2.1, permits it, and servers on the Python SDK (1.30) demand it.
+    """
+    return {"client_id": oauth.client_id} if oauth.token_endpoint_auth_method == BASIC else {}
 
 
 def _token(fetch: Callable[[], Any], issuer: str) -> Mapping[str, Any]:
@@ -320,7 +341,9 @@ def _refreshed(login: Login, web: Web) -> Login:
     oauth = _oauth(web, REFRESHED, login.client)
     before = login.refresh_token
     token = _token(
-        lambda: oauth.refresh_token(login.token_endpoint, refresh_token=before, resource=login.resource),
+        lambda: oauth.refresh_token(
+            login.token_endpoint, refresh_token=before, resource=login.resource, **_named(oauth)
+        ),
         login.issuer,
     )
     new = _with_token(login, token)

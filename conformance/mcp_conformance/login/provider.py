@@ -45,10 +45,11 @@ OPENING = {
 class Provider:
     """An authorization server, and what is asked of it: a token for ``resource`` with ``scope``.
 
-    ``document`` is what it says of itself.
+    ``document`` is what it says of itself; its issuer may have one more slash than the ``named`` one.
     """
 
     issuer: str
+    named: str
     document: Mapping[str, Any]
     resource: str
     scope: str
@@ -96,7 +97,10 @@ def provider(web: Web, own: Endpoint, headers: Headers, say: Callable[[str], Non
     scope = (challenge.parameters.get("scope", "") if challenge else "") or " ".join(
         _listed(metadata, "scopes_supported")
     )
-    return Provider(str(document["issuer"]), document, resource, _with_offline(scope, document))
+    said = str(document["issuer"])
+    if said != issuer:
+        say(f"the document of {issuer} has the issuer {said}: clients that compare each letter refuse it")
+    return Provider(said, issuer, document, resource, _with_offline(scope, document))
 
 
 def _bearer(answer: Answer) -> Challenge | None:
