@@ -14,8 +14,8 @@ from mcp_conformance.tap.forwarding import end_as, forward
 from mcp_conformance.tap.tape import Tape, What
 from mcp_conformance.transport.user_folder import user_folder
 
-WRITE_DOWN_SECONDS = 1.0
-"""Seconds that the end waits until all is written down.  Not measured: clients wait 2 to 10 for an exit."""
+HAND_OVER_SECONDS = 2.0
+"""Seconds that the end waits for the recorder to read all.  Not measured: clients wait 2 or more."""
 CANNOT_START = 127
 """The exit status of a shell for a command that it cannot start."""
 
@@ -38,7 +38,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     try:
         status = forward(command, tape)
     except OSError as error:
-        tape.end(CANNOT_START, WRITE_DOWN_SECONDS)
+        tape.end(CANNOT_START, HAND_OVER_SECONDS)
         raise UsageError(f"tap: {command[0]}: {os.strerror(error.errno or 0)}") from error
-    tape.end(status, WRITE_DOWN_SECONDS)
+    tape.end(status, HAND_OVER_SECONDS)
     return end_as(status)

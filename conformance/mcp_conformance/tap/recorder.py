@@ -40,15 +40,21 @@ def record(stream: BinaryIO, folder: Path, environment: Mapping[str, str], see: 
     path = _new_file(folder)
     header = {"format": FORMAT, "command": hiding.redaction(redacted(command)), "revision": ""}
     header |= {"about": "a session recorded by tap", "began": time.time()}
+    last: list[Row] = []
     with path.open("a", encoding="ascii") as file:
         file.write(json.dumps(header) + "\n")
         for row in _with_revision(_rows(rest)):
             shown = hiding.row(row)
+            see(shown)
+            if "status" in row:
+                last.append(shown)
+                continue
             file.write(json.dumps(shown) + "\n")
             file.flush()
-            see(shown)
     if hiding.has_learned:
         _write_again(path, hiding)
+    with path.open("a", encoding="ascii") as file:  # who reads the end of a session reads the whole
+        file.writelines(json.dumps(row) + "\n" for row in last)
     return path
 
 

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from queue import SimpleQueue
 from typing import BinaryIO, NamedTuple
 
 NEW_PROCESS_GROUP = 0x200
@@ -46,7 +47,35 @@ class Frame(NamedTuple):
 
 
 def frames(stream: BinaryIO) -> Iterator[Frame]:
-    """Yield the frames of a stream until its end; one that was cut off is left out."""
+    """Yield the frames of a stream until its end; one that was cut off is left out.
+
+    They are read at once, however long the reader takes for each, as the tap ends when all are read; only
+    `MAX_WAITING_BYTES` wait.
+    """
+    read: SimpleQueue[Frame | None] = SimpleQueue()
+    room, taken = threading.Condition(), 0
+
+    def has_room() -> bool:
+        return taken < MAX_WAITING_BYTES
+
+    def read_all() -> None:
+        nonlocal taken
+        for frame in _frames(stream):
+            with room:
+                room.wait_for(has_room)
+                taken += len(frame.data)
+            read.put(frame)
+        read.put(None)
+
+    threading.Thread(target=read_all, daemon=True).start()
+    while (frame := read.get()) is not None:
+        with room:
+            taken -= len(frame.data)
+            room.notify()
+        yield frame
+
+
+def _frames(stream: BinaryIO) -> Iterator[Frame]:
     while len(head := stream.read(HEAD.size)) == HEAD.size:
         what, at, size = HEAD.unpack(head)
         data = stream.read(size)
@@ -83,7 +112,7 @@ class Tape:
             self._work.notify()
 
     def end(self, status: int, seconds: float) -> None:
-        """Keep how the server ended, and wait at most so long until all is written down."""
+        """Keep how the server ended, and wait at most so long until the recorder has got all."""
         self.add(What.ENDED, f"{status} {self._lost}".encode())
         with self._work:
             self._is_open = False
@@ -98,7 +127,6 @@ class Tape:
                 while (frame := self._next()) is not None:
                     pipe.write(frame)
                     pipe.flush()
-            self._process.wait()
         with self._work:  # what comes now is for nobody
             self._waiting.clear()
             self._bytes = MAX_WAITING_BYTES
