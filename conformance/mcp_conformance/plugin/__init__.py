@@ -43,7 +43,17 @@ def pytest_configure(config: pytest.Config) -> None:
         from mcp_conformance.plugin.early import EARLY, Early  # noqa: PLC0415
 
         config.stash[EARLY] = Early(config, config.stash[options.RUN_OPTIONS])  # what follows loads slowly
-        for name in ("collection", "since", "junit", "execution", "deferral", "outcomes", "output"):
+        modules = (
+            "collection",
+            "since",
+            "junit",
+            "execution",
+            "deferral",
+            "one_at_a_time",
+            "outcomes",
+            "output",
+        )
+        for name in modules:
             config.pluginmanager.register(
                 import_module(f"mcp_conformance.plugin.{name}"), f"mcp_conformance.{name}"
             )

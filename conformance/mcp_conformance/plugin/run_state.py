@@ -54,6 +54,7 @@ class RunState:
     places: Iterator[int] = field(default_factory=count)
     checks: tuple[str, ...] = ()
     is_whole: bool = False
+    is_by_revision: bool = False
     lost: list[str] = field(default_factory=list)
     has_collected: bool = False
     unmatched: str = ""
