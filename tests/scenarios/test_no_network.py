@@ -151,11 +151,14 @@ def failure_of(server):
     raise AssertionError
 
 
-def test_what_an_answered_call_tries_excuses_no_other_one():
-    silent, later = (Line.sending({"jsonrpc": "2.0", "id": n, "method": "tools/call"}, n) for n in (1, 3))
-    answer = Line.received(b'{"jsonrpc":"2.0","id":3,"result":{}}', 5)
+def test_what_a_later_call_tries_excuses_no_earlier_one():
+    before, silent, later = (
+        Line.sending({"jsonrpc": "2.0", "id": at, "method": "tools/call"}, at) for at in (0, 1, 3)
+    )
+    answers = [Line.received(b'{"jsonrpc":"2.0","id":%d,"result":{}}' % at, 5) for at in (0, 3)]
     packets = Packets()
-    session = SimpleNamespace(lines=[silent, later, answer], process=SimpleNamespace(traffic=packets, age=0))
+    process = SimpleNamespace(traffic=packets, age=0)
+    session = SimpleNamespace(lines=[before, silent, later, *answers], process=process)
     settings = SimpleNamespace(backend=None, clock=SimpleNamespace(monotonic=lambda: 0))
     for at, hosts in ((2, ["db.example"]), (4, []), (6, ["db.example"]), (20, [])):
         packets.attempts = (Attempt("UDP", "192.0.2.1", 53, "db.example", at),)

@@ -92,7 +92,8 @@ def _hosts_tried(
 def hosts_tried(session: Session, request: Line, settings: Settings, seconds: float) -> list[str]:
     """Return the hosts that a server tried while a request waited so long, and that its sandbox refuses.
 
-    Those of a backend answer.  What it tried while it worked at a request that it answered may be for that.
+    Those of a backend answer.  What it tried while it worked at a later request may be for that, if it has
+    answered it.
     """
     traffic = session.process.traffic
     if traffic is None or settings.backend is not None:
@@ -108,14 +109,16 @@ def hosts_tried(session: Session, request: Line, settings: Settings, seconds: fl
 
 
 def _spans(session: Session, since: float) -> Iterator[tuple[float, float]]:
-    """Yield when each request for content was sent and answered, in seconds since a moment of the session."""
+    """Yield when each later request for content was sent and answered, in seconds since then."""
     asked: dict[Any, float] = {}
     for line in session.lines:
         for part in line.parts():
             if line.sent and _is_for_content(part):
                 asked[id_key(part["id"])] = line.at
-            elif not line.sent and is_response(part) and (sent := asked.pop(id_key(part.get("id")), None)):
-                yield sent - since, line.at - since
+            elif not line.sent and is_response(part):
+                sent = asked.pop(id_key(part.get("id")), since)
+                if sent > since:
+                    yield sent - since, line.at - since
 
 
 def _is_for_content(message: Any) -> bool:
