@@ -73,6 +73,19 @@ def test_a_tool_asks_only_what_its_client_can_answer():
     assert (refused["code"], refused["data"]) == (-32021, {"requiredCapabilities": {"sampling": {}}})
 
 
+def test_a_task_keeps_the_answer_that_was_given_before_it():
+    server, name = Official().stateless, "test_tool_with_task"
+    able = {"elicitation": {}, "extensions": {f"{PREFIX}tasks": {}}}
+    meta = {f"{PREFIX}protocolVersion": MODERN, f"{PREFIX}clientCapabilities": able}
+    assert ask(server, "tools/call", name=name, _meta=meta)["result"]["resultType"] == "input_required"
+    given = {"user_name": {"action": "accept", "content": {"name": "Ada"}}}
+    task = ask(server, "tools/call", name=name, inputResponses=given, _meta=meta)["result"]
+    looks = [ask(server, "tasks/get", taskId=task["taskId"], _meta=meta)["result"] for _ in range(2)]
+    assert [one["status"] for one in looks] == ["working", "completed"]
+    assert looks[1]["result"]["content"][0]["text"] == "Hello, Ada!"
+    assert ask_modern("tools/call", name="failing_job")["error"]["code"] == -32021
+
+
 @pytest.mark.parametrize(
     ("given", "is_right"),
     [
