@@ -113,6 +113,9 @@ def test_a_limiter_of_calls_is_recognised_by_errors_with_a_code_of_its_own():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "send_together", send_few_together)
         assert Limiter(server.sessions).is_reason(replies[-1].lines)
+    sent = server.session.sent
+    assert Limiter(server.sessions).is_reason(replies[-1].lines)  # as that of the other revision knows it
+    assert server.session.sent == sent
     assert settings.spacing.calls_rate <= 2
     counts = RunCounts()
     counts.add_server(server)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 
 class Spacing:
     """The moments at which a message may be sent, ``rate`` a second, and ``calls_rate`` calls of tools.
 
-    The server has shown that it serves no more than this if ``is_slowed``, or ``has_slow_calls``.
+    The server has shown that it serves no more than this if ``is_slowed``, or ``has_slow_calls``; it did so
+    by ``refusals`` (`mcp_conformance.target.limiter`).
     """
 
     def __init__(self, rate: float = math.inf):
         self.rate, self.calls_rate = rate, math.inf
         self.is_slowed = self.has_slow_calls = False
+        self.refusals: set[tuple[Any, str]] = set()
         self._next = self._next_call = 0.0
 
     def slow_down(self, rate: float, *, calls_only: bool = False) -> None:

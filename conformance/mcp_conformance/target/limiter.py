@@ -40,11 +40,14 @@ WAITS = (1.0, 2.0, 4.0, 8.0)
 
 
 class Limiter:
-    """What is known of the refusals of a server: whether each comes for the number of requests."""
+    """What is known of the refusals of a server: whether each comes for the number of requests.
+
+    Those of one revision count in the others too, in which the server is slowed by then.
+    """
 
     def __init__(self, sessions: Sessions):
         self._sessions = sessions
-        self._known: dict[Refusal, bool] = {}
+        self._examined: set[Refusal] = set()
         self._in_vain: Counter[bool] = Counter()
 
     def is_reason(self, lines: Sequence[Line]) -> bool:
@@ -62,13 +65,15 @@ class Limiter:
 
     def _knows(self, refusal: Refusal, line: Line, *, is_call: bool) -> bool:
         """Return whether a refusal comes for the number of requests; examine it the first time."""
-        if refusal not in self._known and self._in_vain[is_call] < MAX_BURSTS_IN_VAIN:
+        known = self._sessions.settings.spacing.refusals
+        if refusal not in known | self._examined and self._in_vain[is_call] < MAX_BURSTS_IN_VAIN:
             with ExitStack() as stack:
                 found = self._control(line, stack, is_call=is_call)
                 if found is not None:
-                    self._known[refusal] = False  # what is sent now may be refused so too
-                    self._known[refusal] = self._is_met(*found, refusal)
-        return self._known.get(refusal, False)
+                    self._examined.add(refusal)  # what is sent now may be refused so too
+                    if self._is_met(*found, refusal):
+                        known.add(refusal)
+        return refusal in known
 
     def _is_met(self, session: Session, control: dict[str, Any], refusal: Refusal) -> bool:
         is_call = _is_call(control)
