@@ -26,6 +26,8 @@ def answer(text="done", **members):
         answer('{"success": true, "rows": [1]}'),
         answer('{"job": "backup", "status": "error", "runs": 3}'),
         answer('{"status": "ok", "message": "saved"}'),
+        answer('{"found": true, "error": null, "line": 3}'),
+        answer('{"found": false, "total": 3, "error": null}'),
     ],
 )
 def test_a_result_with_a_value_is_a_success(reply):
@@ -45,6 +47,7 @@ def test_a_result_with_a_value_is_a_success(reply):
         answer('{"ok": false, "id": "example"}'),
         answer('{"status": "not_found", "summary": "No flow found"}'),
         answer('{"status": "task_not_found", "message": "No such task"}'),
+        answer('{"found": false, "symbol": "example", "callers": [], "error": "Symbol not found: example"}'),
         answer('{\n  "status": "error",\n  "message": "Request not found"\n}'),
         answer('{"entities": [], "relations": []}'),
         answer("no notes", structuredContent={"notes": [], "total": 0}),

@@ -74,6 +74,7 @@ def _is_failure(said: Any) -> bool:
         bool(NO_SUCCESS.fullmatch(str(said.get("status"))))
         or said.get("result") == "error"
         or said.get("error") is True
+        or said.get("found") is False
     )
     return _is_no_success(said) or (is_failed and _says_why(said))
 
