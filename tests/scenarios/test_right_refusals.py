@@ -83,3 +83,18 @@ def test_a_feature_that_reaches_no_host_is_not_judged(name, suite):
         return refused(request, -32603, "fetch failed") if is_of_feature else None
 
     assert reported(fails, suite) == set()
+
+
+def test_a_schema_whose_branches_are_closed_is_not_said_to_be_open():
+    def is_branched(_, request, reply):
+        if not isinstance(request, dict) or not reply:
+            return None
+        if method(request) == "tools/list":
+            tool = next(one for one in reply["result"]["tools"] if one["name"] == "add")
+            whole = {**tool["inputSchema"], "additionalProperties": False}
+            tool["inputSchema"] = {"type": "object", "oneOf": [whole]}
+        is_call = params(request).get("name") == "add"
+        is_refused = is_call and "conformanceExtra" in params(request).get("arguments", {})
+        return refused(request, -32602, "unknown member `conformanceExtra`") if is_refused else None
+
+    assert "tools.call.schema-honest" not in reported(is_branched, "test_tools_call")

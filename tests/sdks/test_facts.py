@@ -8,15 +8,15 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_conformance.client.reply import Closed, Silence, Unanswered
-from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.jsonrpc import Line, decode
 from mcp_conformance.requirements.catalogue import requirement
 from mcp_conformance.sdks import deviations, facts
 from mcp_conformance.sdks.evidence import Evidence
 from mcp_conformance.sdks.facts import FACTS, Fact
 from mcp_conformance.sdks.names import Sdk
-from mcp_conformance.sdks.predicates import ended_among_cancellations, ended_beyond_depth
+from mcp_conformance.sdks.predicates import dropped_unreadable, ended_among_cancellations, ended_beyond_depth
 from mcp_conformance.sdks.recognition import Recognised, Sign
-from mcp_conformance.verdicts import Blocked, outcome_of
+from mcp_conformance.verdicts import Blocked, Finding, outcome_of
 from support import REFERENCE, run_suite
 from support.sdk_samples import (
     ARRAY,
@@ -332,3 +332,13 @@ def test_an_end_that_is_reported_without_its_fault_is_recognised():
     assert ended_beyond_depth(Evidence.of(deep))
     deep.seen = Closed(-11)
     assert not ended_beyond_depth(Evidence.of(deep))
+
+
+@pytest.mark.parametrize(
+    ("number", "is_dropped"), [("1" + "0" * 4999, True), ("1" + "0" * 99, False), ("1e400", False)]
+)
+def test_an_integer_of_more_digits_than_python_reads_is_dropped_by_the_python_sdk(number, is_dropped):
+    raw = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"a":{number}}}}}'.encode()
+    line = Line(True, raw, message=decode(raw)[0])
+    evidence = Evidence.of(Finding("an answer", "none", [line], fault=Silence(3)))
+    assert dropped_unreadable(evidence) == is_dropped

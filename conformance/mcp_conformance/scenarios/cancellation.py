@@ -148,7 +148,8 @@ def require_answers(server: Server, method: str, times: int) -> None:
         last = [session.await_reply(line) for line in sent][-1]
     if isinstance(last.fault, Closed):
         wanted = f"an answer to each of {len(sent)} requests that come without a wait"
-        raise Finding(wanted, str(last.fault), last.lines, ANSWERED, fault=last.fault, fatal=True)
+        fix = "Read no further while the queue of requests is full, or answer with an error; do not end."
+        raise Finding(wanted, str(last.fault), last.lines, ANSWERED, fault=last.fault, fatal=True, fix=fix)
     require_answer(last)
 
 

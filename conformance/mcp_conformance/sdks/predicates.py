@@ -42,6 +42,8 @@ MAX_NET_DEPTH = 64
 """How deep System.Text.Json reads, the JSON library of the C# SDK."""
 MAX_PYDANTIC_DEPTH, BEYOND_INT = 200, 10**4300
 """How deep Pydantic's parser reads, and the first integer that it does not (seen in 2.14)."""
+LONG_INTEGER = re.compile(rb"(?<![\w.])\d{4301,}(?![\w.])")
+"""Such an integer as it is on the wire: our own reader makes an infinite number of it."""
 OF_A_REQUEST = re.compile(r"\AInvalid [A-Za-z_/]+ request: ")
 JSON_TEXT, BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"'), re.compile(rb"[][{}]")
 TRAILING_SPACE = re.compile(rb"[ \t]\r?\n?\Z")
@@ -519,7 +521,9 @@ def dropped_unreadable(evidence: Evidence) -> bool:
 
     The parser takes no lone surrogates, no more digits than Python's `int`, and no depth beyond its limit.
     """
-    return _dropped(evidence, MAX_PYDANTIC_DEPTH, (int,), BEYOND_INT)
+    is_long = isinstance(evidence.fault, Silence | None) and not evidence.answers
+    is_long &= LONG_INTEGER.search(evidence.last) is not None
+    return is_long or _dropped(evidence, MAX_PYDANTIC_DEPTH, (int,), BEYOND_INT)
 
 
 def dropped_by_net(evidence: Evidence) -> bool:
