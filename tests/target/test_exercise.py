@@ -62,6 +62,13 @@ def test_a_call_that_reaches_no_host_says_so_whatever_its_flag(exercise, flags):
     assert (exercise["read_note"].complaint, exercise["read_note"].successes) == ("fetch failed", 0)
 
 
+def test_a_prompt_that_reaches_no_host_says_so(exercise):
+    refused = {"jsonrpc": "2.0", "id": 1, "error": {"code": 0, "message": "dial tcp: lookup db.example"}}
+    request = Line.sending({"jsonrpc": "2.0", "id": 1, "method": "prompts/get"})
+    exercise.count_fetch(tool(), Reply(request, request, refused), {})
+    assert (exercise["read_note"].complaint, exercise["read_note"].calls) == ("dial tcp", 1)
+
+
 def test_the_answer_to_made_up_values_is_no_success_once_known_ones_get_another(exercise):
     exercise.count(tool(), answered("there is no example"))
     exercise.count(tool(), answered("there is no thing", "thing"))

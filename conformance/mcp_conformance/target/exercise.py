@@ -207,6 +207,8 @@ class Exercise(Mapping[str, ToolExercise]):
         one.deaths += _is_beyond_arguments(reply.fault)
         if reply.value is not None:
             self._succeed(tool, reply, arguments, origins)
+        elif not one.complaint:
+            one.complaint = complaint_about_network(reply)
 
     def _succeed(self, tool: Tool, reply: Reply, arguments: Any, origins: Collection[str] = ()) -> None:
         known = origins or self._origins_of(tool, arguments)
