@@ -149,6 +149,8 @@ def test_the_counter_offer_is_the_newest_revision(server):
 @pytest.mark.requirement("lifecycle.ping-before-initialize")
 def test_a_ping_before_initialize_is_answered(server):
     ping = early_requests(server).ping
+    if ping.error is not None and server.session.request("ping").error is not None:
+        skip("ping is refused after initialize too")
     if ping.value is None:
         end = ping.fault if isinstance(ping.fault, Closed) else None  # silence is no defect so early
         raise Finding("a result, before initialize as after it", str(ping), ping.lines, fault=end)
