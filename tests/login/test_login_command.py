@@ -10,9 +10,16 @@ import pytest
 from mcp_conformance.cli import login as command
 from mcp_conformance.cli.main import main
 from mcp_conformance.login import store, web
+from mcp_conformance.login.live import LiveLogin
+from mcp_conformance.login.login import Login, OAuthClient
+from mcp_conformance.login.web import LoginFailed
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance_fixtures.reference_http_login import CI_CLIENT, CI_SECRET, Issuing
 from support.http_in_thread import served
 from support.logins import Watched, browse, logged_in
+
+RULES = "ping.responds,http.login,http.auth.every-request"
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +43,8 @@ def test_a_token_is_kept_used_and_in_no_output(place, tmp_path, capfd, monkeypat
         assert main(["login", "--url", server.url, "--examine"]) == 0
         (kept,) = place.glob("*.json")
         reports = [f"--report={name}" for name in ("r.json", "r.html", "r.sarif", "r.md")]
-        words = ["--url", server.url, "--auth", "login", "--select", "ping,http.auth", "--fuzz", "none"]
-        assert main(["run", "-v", "-p", "no:cacheprovider", *words, *reports]) == 0
+        words = ["--url", server.url, "--auth", "login", "--fuzz", "none", "--revision", "2025-11-25"]
+        assert main(["run", "-v", "-p", "no:cacheprovider", "--select", RULES, *words, *reports]) == 0
         assert main(["login", "--list"]) == 0
     if os.name == "posix":
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -81,6 +88,36 @@ def test_a_token_that_has_ended_is_renewed(capfd):
     assert line.endswith(
         f"gives no token: invalid_grant; log in again: mcp-conformance login --url {server.url}"
     )
+
+
+def test_a_token_that_ends_while_a_run_goes_on_is_renewed():
+    now = [0]
+
+    def renew(url):
+        now[0] += 1
+        return replace(login, access_token=f"token-{now[0]}", expires=0.0 if now[0] > 1 else 1.0)
+
+    login = Login("http://127.0.0.1:9/mcp", "", "", "", "", OAuthClient("x"), "", "token-0", expires=1.0)
+    server = HttpServer(login.url)
+    live = LiveLogin(login, renew)
+    server.credential = live.headers
+    seen = [server.headers[0][1].decode() for _ in range(3)]
+    assert seen == ["Bearer token-1", "Bearer token-2", "Bearer token-2"]
+    settings = Settings((login.url,), http=server, login=live)
+    assert settings.redaction.text("token-0 token-1 token-2") == "*** *** ***"
+    assert settings.words == ("--url", login.url, "--auth", "login")
+
+
+def test_a_token_that_cannot_be_renewed_stays():
+    def refuse(url):
+        calls.append(url)
+        raise LoginFailed("no")
+
+    calls = []
+    login = Login("http://127.0.0.1:9/mcp", "", "", "", "", OAuthClient("x"), "", "token-0", expires=1.0)
+    live = LiveLogin(login, refuse)
+    assert [live.headers() for _ in range(2)] == [(login.header,)] * 2
+    assert len(calls) == 1
 
 
 def test_without_a_login_a_run_says_so_in_a_line(capfd):

@@ -7,6 +7,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from mcp_conformance.login.flow import Choice, log_in
+from mcp_conformance.login.live import LiveLogin
 from mcp_conformance_fixtures.reference_http_login import Issuing
 
 
@@ -26,10 +27,10 @@ def logged_in(url, **choice):
     return log_in(Choice(url, **{"opens": browse, "seconds": 20.0, **choice}))
 
 
-def with_login(settings):
-    """Return settings for a server over HTTP with the token of a login, which is examined."""
-    login = logged_in(settings.http.url, examines=True)
-    settings.http.headers = (login.header,)
+def with_login(settings, change=lambda login: login):
+    """Return settings for a server over HTTP with the token of a login, examined and perhaps changed."""
+    login = LiveLogin(change(logged_in(settings.http.url, examines=True)))
+    settings.http.fixed_headers, settings.http.credential = (), login.headers
     return replace(settings, login=login)
 
 

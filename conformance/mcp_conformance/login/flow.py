@@ -320,15 +320,14 @@ def _login(
 
 def _with_token(login: Login, token: Mapping[str, Any]) -> Login:
     """Return a login with another token."""
-    lasts = token.get("expires_in")
-    expires = (
-        time.time() + float(lasts) if isinstance(lasts, int | float | str) and _is_number(lasts) else 0.0
-    )
+    lasts, now = token.get("expires_in"), time.time()
+    is_known = isinstance(lasts, int | float | str) and _is_number(lasts)
     return replace(
         login,
         access_token=token["access_token"],
         refresh_token=str(token.get("refresh_token") or login.refresh_token),
-        expires=expires,
+        given=now,
+        expires=now + float(lasts) if is_known and lasts is not None else 0.0,
     )
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from mcp_conformance.login.web import Step
 
-# Not measured: the first checks of a run take so long.
+# Not measured: a request that is on its way for longer may come too late.
 LEEWAY_SECONDS = 60.0
-"""How long before its end a token is taken for expired."""
+"""How long before its end a token is taken for expired; half of its life, if that is shorter."""
 VERSION = 1
 """The form of the file of a login."""
 
@@ -36,9 +36,10 @@ class Login:
     """A token for the server at ``url``, and what renews it.
 
     ``resource`` is what the token was requested for (RFC 8707), ``issuer`` the authorization server and
-    ``grant`` how it was given: authorization_code or client_credentials.  ``expires`` is a time in seconds
-    since 1970, 0 if it is unknown.  ``announces_issuer`` is whether the document of the authorization server
-    says that its responses name it.  ``steps`` are the exchanges of the login, without secrets.
+    ``grant`` how it was given: authorization_code or client_credentials.  The token is valid from ``given``
+    until ``expires``, times in seconds since 1970; the end is 0 if it is unknown.  ``announces_issuer`` is
+    whether the document of the authorization server says that its responses name it.  ``steps`` are the
+    exchanges of the login, without secrets.
     """
 
     url: str
@@ -50,6 +51,7 @@ class Login:
     scope: str
     access_token: str = field(repr=False)
     refresh_token: str = field(default="", repr=False)
+    given: float = 0.0
     expires: float = 0.0
     when: float = field(default_factory=time.time)
     announces_issuer: bool = False
@@ -63,7 +65,8 @@ class Login:
     @property
     def is_expired(self) -> bool:
         """Whether the token is expired, or soon will be."""
-        return bool(self.expires) and time.time() > self.expires - LEEWAY_SECONDS
+        leeway = min(LEEWAY_SECONDS, (self.expires - self.given) / 2)
+        return bool(self.expires) and time.time() > self.expires - leeway
 
     @property
     def made(self) -> str:

@@ -33,7 +33,7 @@ from mcp_conformance.transport.redaction import Redaction
 
 if TYPE_CHECKING:
     from mcp_conformance.backend.backend import Backend
-    from mcp_conformance.login.login import Login
+    from mcp_conformance.login.live import LiveLogin
     from mcp_conformance.report.baseline import Baseline
     from mcp_conformance.report.exercise import RequiredExercise
     from mcp_conformance.report.model import Report
@@ -261,7 +261,7 @@ def http_server(chosen: Chosen, command: tuple[str, ...]) -> HttpServer | None:
         raise chosen.error("url", error) from None
 
 
-def _login(chosen: Chosen, http: HttpServer | None) -> Login | None:
+def _login(chosen: Chosen, http: HttpServer | None) -> LiveLogin | None:
     """Return the login that the user has made, and let the server get its token; None without one.
 
     Raises `BadOption`.
@@ -272,14 +272,15 @@ def _login(chosen: Chosen, http: HttpServer | None) -> Login | None:
         raise chosen.error("auth", f"it needs {chosen.shown('url')}")
     if http.has_credential:
         raise chosen.error("auth", "there is a header Authorization already")
+    from mcp_conformance.login.live import LiveLogin  # noqa: PLC0415
     from mcp_conformance.login.renewal import valid_login  # noqa: PLC0415  (slow, and rarely needed)
     from mcp_conformance.login.web import LoginFailed  # noqa: PLC0415
 
     try:
-        login = valid_login(http.url)
+        login = LiveLogin(valid_login(http.url))
     except LoginFailed as error:
         raise chosen.error("auth", error) from None
-    http.headers = (*http.headers, login.header)
+    http.credential = login.headers
     return login
 
 

@@ -63,7 +63,7 @@ def login_of(server: Server) -> Login:
     """Return the login whose token the run uses; skip the check without one."""
     if server.settings.login is None:
         skip("nobody has logged in (--auth login)")
-    return server.settings.login
+    return server.settings.login.current
 
 
 def reply_of(server: Server, name: str) -> LoginReply:

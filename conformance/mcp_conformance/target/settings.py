@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
 
     from mcp_conformance.backend.backend import Backend
-    from mcp_conformance.login.login import Login
+    from mcp_conformance.login.live import LiveLogin
 
 T = TypeVar("T")
 OPEN_WORLD_CALLS = 20
@@ -129,7 +129,7 @@ class Settings:
     clock: Clock = SYSTEM_CLOCK
     http: HttpServer | None = None
     auth_origins: tuple[str, ...] = ()
-    login: Login | None = None
+    login: LiveLogin | None = None
     forge: bool = False
     other_identity: Headers = ()
     database: ExampleDatabase | None = None
@@ -145,17 +145,22 @@ class Settings:
         """The arguments by which a command of this tool finds the server, without credentials."""
         if self.http is None:
             return ("--", *self.shown_command)
-        own = (self.login.header,) if self.login is not None else ()
-        texts = in_variables([one[0].decode() for one in self.http.headers if one not in own])
-        headers = [*(f"--header-env={text}" for text in texts), *(["--auth", "login"] if own else [])]
+        texts = in_variables([name.decode() for name, _ in self.http.fixed_headers])
+        login = ["--auth", "login"] if self.login is not None else []
+        headers = [*(f"--header-env={text}" for text in texts), *login]
         if self.http.url:
             return ("--url", *self.shown_command, *headers)
         path = ("--http-path", self.http.path) if self.http.path != DEFAULT_PATH else ()
         return ("--http", *path, *headers, "--", *self.shown_command)
 
-    @cached_property
+    @property
     def redaction(self) -> Redaction:
         """What leaves the credentials of the user out of what is shown and written."""
+        tokens = self.login.tokens if self.login is not None else ()
+        return self._redaction if len(tokens) < 2 else self._redaction.also(*tokens)
+
+    @cached_property
+    def _redaction(self) -> Redaction:
         sent = (*(self.http.headers if self.http is not None else ()), *self.other_identity)
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in sent]
         tokens = (one for _, value in headers for one in secrets_of_token(value, with_forged=self.forge))

@@ -44,6 +44,7 @@ Launch = Callable[[tuple[str, ...]], Process]
 class HttpServer:
     """The server of a run.  ``headers`` go with every request, of which it gets ``rate`` a second at most.
 
+    ``credential`` returns those among them that change while the run goes on.
     With a ``command``, that has `PORT` in it, `ready` starts it; else it must run at ``url`` already.
     ``tally`` counts what got lost on the way.  ``unauthorized`` is the exchange of the last message if that
     was answered with the status 401, and ``is_locked`` says that no session opens any more for that reason.
@@ -58,7 +59,9 @@ class HttpServer:
         headers: Headers = (),
         rate: float = math.inf,
     ):
-        self.url, self.command, self.path, self.headers = url, command, path, headers
+        self.url, self.command, self.path = url, command, path
+        self.fixed_headers = headers
+        self.credential: Callable[[], Headers] = tuple
         self.parameters: Parameters = {}
         self.turns = Turns(rate)
         self.throttle = Throttle(self.turns)
@@ -80,6 +83,11 @@ class HttpServer:
         """The address; known once the server is `ready`."""
         assert self._endpoint is not None
         return self._endpoint
+
+    @property
+    def headers(self) -> Headers:
+        """The headers that go with a request now."""
+        return (*self.fixed_headers, *self.credential())
 
     @property
     def has_credential(self) -> bool:
@@ -190,7 +198,7 @@ class HttpServer:
 
     def beside(self) -> HttpServer:
         """Return a server of the same command for a process and a port of its own, which is not started."""
-        other = HttpServer("", self.command, self.path, self.headers)
+        other = HttpServer("", self.command, self.path, self.fixed_headers)
         other.turns, other.throttle, other.tally = self.turns, self.throttle, self.tally
         other._host = self._host
         return other
