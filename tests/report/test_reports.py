@@ -175,6 +175,18 @@ def test_every_report_shows_the_same_verdict(report, status, verdict):
 # JSON --------------------------------------------------------------------------------------------
 
 
+def test_of_large_findings_alike_only_the_first_is_listed_whole():
+    large = [
+        result("jsonschema.recommended-dialect", Outcome.WARNED, tool=f"t{one}", reason=f"{one}{'x' * 400}")
+        for one in range(5)
+    ]
+    report = replace(REPORT, results=large)
+    shown = terminal.render(report)
+    assert "x - and 4 more: t1, t2, t3, t4 (-v lists them)" in " ".join(shown.split())
+    assert shown.count("x" * 400) == 1
+    assert terminal.render(report, verbose=True).count("x" * 400) == 5
+
+
 def test_sessions_over_http_are_not_called_processes():
     opened = {"2025-11-25": {"the probe": 1, "calls": 2}}
     shown = terminal.render(replace(REPORT, starts=opened), verbose=True)

@@ -74,23 +74,31 @@ class MachinePlugin:
 
 
 class ShownPlugin:
-    """A pytest plugin that shows the run meanwhile; what does that loads when the server starts already."""
+    """A pytest plugin that shows the run meanwhile; what does that loads when the server starts already.
+
+    ``is_part`` says that another process shows the progress of several runs.
+    """
+
+    def __init__(self, *, is_part: bool):
+        self._is_part = is_part
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         """Load the plugin that shows the run."""
         from mcp_conformance.plugin.status_line import StatusLinePlugin  # noqa: PLC0415
 
-        config.pluginmanager.register(StatusLinePlugin())
+        config.pluginmanager.register(StatusLinePlugin(is_part=self._is_part))
 
 
-def run_suites(chosen: Chosen, rest: Sequence[str], *plugins: object, name: str = "run") -> int:
-    """Run pytest on a server, with a status line on a terminal; return its exit status.
+def run_suites(
+    chosen: Chosen, rest: Sequence[str], *plugins: object, name: str = "run", is_part: bool = False
+) -> int:
+    """Run pytest on a server, and show the progress unless it ``is_part`` of several runs; return its status.
 
     ``rest`` are pytest's options.  Raises `KeyboardInterrupt` if that ends pytest before its session.
     """
-    machine = MachinePlugin()
-    own = [machine, ShownPlugin(), CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
+    machine, shown = MachinePlugin(), ShownPlugin(is_part=is_part)
+    own = [machine, shown, CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
     checks = chosen.project.checks
     rewritten = ["--assert=rewrite"] if checks else []
     words = [str(suites_directory()), *checks, *ISOLATED, *rewritten, *rest, *NO_REWRITE_WARNING]

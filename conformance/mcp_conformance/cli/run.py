@@ -52,7 +52,8 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     if file is not None and not command:
         return _run_own(file, options, rest)
     server = require_server(options, command, "run", "run [options]", rest)
-    return run_suites(chosen_by(options, server, "run"), rest, *_part_plugins(options))
+    chosen, is_part = chosen_by(options, server, "run"), bool(options.report_file)
+    return run_suites(chosen, rest, *_part_plugins(options), is_part=is_part)
 
 
 def _part_plugins(options: argparse.Namespace) -> list[object]:

@@ -138,7 +138,8 @@ class _Runs:
         self._ended: queue.SimpleQueue[_Run] = queue.SimpleQueue()
         self._found: dict[str, ServerOutcome] = {}
         self._is_interrupted = False
-        self._line = StatusLine(sys.stdout) if can_rewrite() else None
+        self._is_log = not can_rewrite()
+        self._line = StatusLine(sys.stdout, is_log=self._is_log)
 
     def outcomes(self) -> Mapping[str, ServerOutcome]:
         """Return the outcomes by name; without those of servers that had no turn before an interrupt."""
@@ -187,7 +188,7 @@ class _Runs:
             "run",
             f"--report-file={folder / REPORT_FILE}",
         ]
-        colours = ["--color=yes"] if self._line is not None and "NO_COLOR" not in os.environ else []
+        colours = ["--color=yes"] if not self._is_log and "NO_COLOR" not in os.environ else []
         words = [*colours, *self._words(name), f"--junitxml={folder / JUNIT_FILE}"]
         run = _Run(name, folder, [*command, *words])
         run.start(self._ended)
@@ -206,8 +207,7 @@ class _Runs:
     def _add(self, outcome: ServerOutcome, output: str = "") -> None:
         """Keep an outcome, and print it in a line; the output of the run follows unless the server passed."""
         self._found[outcome.name] = outcome
-        if self._line is not None:
-            self._line.clear()
+        self._line.clear()
         time_taken = f" in {duration(outcome.report.seconds)}" if outcome.report else ""
         about = f": {named(outcome.text, MAX_TEXT)}" if outcome.text else ""
         place = f"[{len(self._found)} of {len(self._plan.names)}]"
@@ -216,7 +216,6 @@ class _Runs:
             print(f"\n{output}\n", flush=True)  # noqa: T201
 
     def _show_progress(self) -> None:
-        if self._line is not None:
-            self._line.done, self._line.total = len(self._found), len(self._plan.names)
-            self._line.activity = ", ".join(named(run.name) for run in self._running)
-            self._line.show()
+        self._line.done, self._line.total = len(self._found), len(self._plan.names)
+        self._line.activity = ", ".join(named(run.name) for run in self._running)
+        self._line.show()

@@ -1,4 +1,4 @@
-"""What ``mcp-conformance run`` shows meanwhile: findings and, on a terminal, a line of progress and waits."""
+"""What ``mcp-conformance run`` shows meanwhile: findings, and a line of progress and waits."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ from mcp_conformance.requirements.checks import PACKAGE
 
 UPDATE_SECONDS = 0.1
 """The least time between two states of the line."""
+# Not measured: a run of a fast server ends before the first, and one of ten minutes has twenty.
+LOG_SECONDS = 30.0
+"""How often a log gets the line, as each state stays there."""
+LOG_COLUMNS = 110
 LONG_WAIT_SECONDS = 2.0
 """How long a wait lasts before the line mentions it."""
 REVISION = re.compile(r"^\d{4}-\d\d-\d\d-?")
@@ -38,15 +42,15 @@ DUMB_TERMINALS = ("dumb", "unknown")
 
 
 class StatusLine:
-    """The line, which is written to ``out`` over its earlier state.
+    """The line, which is written to ``out`` over its earlier state; in a log, below it and rarely.
 
     It changes when a check begins or ends, and while the client waits for the server.
     """
 
-    def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic):
-        self._out, self._clock = out, clock
+    def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic, *, is_log: bool = False):
+        self._out, self._clock, self._is_log = out, clock, is_log
         self._begun = clock()
-        self._next = self._begun
+        self._next = self._begun + (LOG_SECONDS if is_log else 0.0)
         self._columns = 0
         self.activity = "starting the server"
         self.total = self.done = 0
@@ -62,7 +66,10 @@ class StatusLine:
         now = self._clock()
         if now < self._next:
             return
-        self._next = now + UPDATE_SECONDS
+        self._next = now + (LOG_SECONDS if self._is_log else UPDATE_SECONDS)
+        if self._is_log:
+            self._write(f"{fitted(self._progress(now), self.activity, waiting, LOG_COLUMNS)}\n")
+            return
         limit = shutil.get_terminal_size().columns - 1 - ECHO_COLUMNS
         line = fitted(self._progress(now), self.activity, waiting, limit)
         columns = width(line)
@@ -128,9 +135,13 @@ def activity_of(node: str) -> str:
 
 
 class StatusLinePlugin:
-    """A pytest plugin that shows the line in place of pytest's dots, and each finding as it is found."""
+    """A pytest plugin that shows the line in place of pytest's dots, and each finding as it is found.
 
-    def __init__(self) -> None:
+    ``is_part`` says that another process shows the progress of several runs.
+    """
+
+    def __init__(self, *, is_part: bool = False) -> None:
+        self._is_part = is_part
         self._line: StatusLine | None = None
         self._findings: FindingLines | None = None
         self._has_errors = False
@@ -154,8 +165,9 @@ class StatusLinePlugin:
             print(head, file=out, flush=True)
         if options.output_format == "full" and not options.selected:  # else it ends soon
             self._findings = FindingLines(out, partial(_painted, config.get_terminal_writer()))
-        if can_rewrite():
-            self._line = StatusLine(out)
+        is_shown = can_rewrite()
+        if is_shown or (options.output_format == "full" and not self._is_part):
+            self._line = StatusLine(out, is_log=not is_shown)
             run_state(config).on_wait = self._line.wait
 
     def pytest_sessionstart(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 
 from mcp_conformance.outcome import Listed, Outcome, listed_by, worst
 from mcp_conformance.protocol.text import first_names, named, shorten
@@ -34,6 +35,8 @@ FEW_REASONS = 5
 """Not measured: how many reasons why nothing applies stand in a report without any check."""
 MAX_CASES, FEW_CASES = 12, 3
 """How many cases of one rule are listed, with and without ``-v``."""
+MAX_LATER_REASON = 300
+"""The longest reason of a case after the first without ``-v``: three lines of a terminal."""
 MAX_TEXT = 20_000
 MAX_WIRE_LINES, MAX_WIRE_LINE = 4, 300
 MAX_REASON = 100
@@ -228,7 +231,9 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
     yield from map(plain, wrapped(first.says, width, "  ", "  "))
     most = MAX_CASES if verbose else FEW_CASES
     shown: set[tuple[tuple[str, ...], str]] = set()
-    for number, case in enumerate(cases[:most]):
+    is_like = [verbose or len(one[0].reason) <= MAX_LATER_REASON for one in cases[1:most]]
+    listed = [*cases[:1], *compress(cases[1:most], is_like)]
+    for number, case in enumerate(listed):
         yield from map(plain, wrapped(f"- {_places(case)}: {case[0].reason}", width, "  ", "    "))
         evidence = case[0].wire, case[0].stderr
         if evidence in shown:
@@ -238,8 +243,8 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
             shown |= {evidence} - {((), "")}
         if case[0].replay:
             yield plain(f"      replay: {case[0].replay}")
-    if len(cases) > most:
-        yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
+    if folded := [one for one in cases if one not in listed]:
+        yield from map(plain, wrapped(_folded(folded, verbose=verbose), width, "  ", "    "))
     yield from (plain(f"  {why}") for why in dict.fromkeys(one.baseline for one in group) if why)
     if first.deviation:
         yield plain(f"  {'SDK' if first.harm or first.outcome.counts else 'not yours'}: {sdk_note(first)}")
@@ -249,6 +254,12 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
         yield plain(f"  again: {again}")
     if first.page.startswith("https:"):
         yield plain(f"  rule: {first.page}")
+
+
+def _folded(cases: Sequence[Sequence[Result]], *, verbose: bool) -> str:
+    """Return how many cases are not listed, and of which tools."""
+    tools = first_names(list(dict.fromkeys(named(one[0].tool, 40) for one in cases if one[0].tool)))
+    return f"- and {len(cases)} more{': ' if tools else ''}{tools}{'' if verbose else ' (-v lists them)'}"
 
 
 def _places(case: Sequence[Result]) -> str:
