@@ -86,6 +86,14 @@ def test_the_table_has_a_line_for_each_server():
     assert third[:5] == ["far", "skipped", "it", "is", "remote"]
 
 
+def test_a_server_that_passed_what_fitted_into_the_time_is_not_only_said_to_have_passed():
+    hurried = ServerOutcome("good", PASSED, report=replace(GOOD, not_run={"ping": 3}))
+    servers = replace(SERVERS, outcomes=(hurried,))
+    for text in ("\n".join(table(servers)), markdown.render(servers), html.render(servers)):
+        assert "3 of 4 checks did not run, as the time was over (--within)" in text
+    assert hurried.left_out in servers_json.render(servers)
+
+
 @pytest.mark.parametrize(
     ("statuses", "status", "required"),
     [

@@ -209,7 +209,7 @@ class _Runs:
         self._found[outcome.name] = outcome
         self._line.clear()
         time_taken = f" in {duration(outcome.report.seconds)}" if outcome.report else ""
-        about = f": {named(outcome.text, MAX_TEXT)}" if outcome.text else ""
+        about = f": {named(outcome.remark, MAX_TEXT)}" if outcome.remark else ""
         place = f"[{len(self._found)} of {len(self._plan.names)}]"
         print(f"{place} {named(outcome.name)}: {outcome.word}{time_taken}{about}", flush=True)  # noqa: T201
         if output and (outcome.status or self._plan.verbose):

@@ -37,6 +37,7 @@ from mcp_conformance.plugin.options import FOR_WORKERS, HANDED, RUN_OPTIONS, usa
 from mcp_conformance.plugin.own_rules import own_cited, tool_of
 from mcp_conformance.plugin.phases import COLLECTION
 from mcp_conformance.plugin.run_state import RunState, item_state, run_state
+from mcp_conformance.plugin.worth import worth
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.exit_status import MACHINE
@@ -53,8 +54,8 @@ SUITES = suites_directory()
 MAX_REASON = 1000
 STAGES = ("listed", "first", "", "late", "fuzz", "confirm", "last")
 """When checks run, by their mark ``stage``: those that read only what the probe has come first."""
-QUICKEST_FIRST = ("listed", "", "fuzz", "late", "first", "confirm", "last")
-"""The same for a run that cannot wait (``--within``): those that wait for missing answers come late."""
+HURRIED = {"listed": 0, "": 1, "fuzz": 1, "late": 2, "first": 3, "confirm": 4, "last": 5}
+"""When stages come in a run that cannot wait (``--within``): what waits for missing answers comes late."""
 LISTED = STAGES.index("listed")
 FUZZING = (STAGES.index("fuzz"), STAGES.index("confirm"))
 RATE = "mcp_rate"
@@ -368,14 +369,12 @@ def _order(item: pytest.Item) -> tuple[int, int]:
     return stage_of(item), item_state(item).place
 
 
-def _order_of_worth(item: pytest.Item) -> tuple[int, int, int]:
-    """Return the place of a check in a hurried run: what is quick to judge and demanded comes first."""
-    known, revision = catalogue.all_requirements(), revision_of(item)
-    levels = {known[id].levels.get(revision, "") for id in _cited(item)}
-    is_demanded = any(level.startswith("MUST") for level in levels)
-    stage = stage_of(item)
-    place = QUICKEST_FIRST.index(STAGES[stage]) if stage >= 0 else stage
-    return place, not is_demanded, item_state(item).place
+def _order_of_worth(item: pytest.Item) -> tuple[int, float, int]:
+    """Return the place of a check in a hurried run: in its stage that which finds most in a second."""
+    known, stage = catalogue.all_requirements(), stage_of(item)
+    name = getattr(item, "originalname", item.name)
+    value = worth(item.path.name, name, [known[id] for id in _cited(item)], revision_of(item))
+    return (HURRIED[STAGES[stage]] if stage >= 0 else stage), -value, item_state(item).place
 
 
 def stage_of(item: pytest.Item) -> int:

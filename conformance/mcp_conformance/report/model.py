@@ -416,14 +416,23 @@ class Report:
         return f", with {listed}" if listed else ""
 
     @property
-    def _shortfall(self) -> str:
-        """That not all checks have run, and why."""
+    def left_out(self) -> str:
+        """That not all checks of the run have run, though it ended as the user wants (``--within``)."""
+        many = self._missing
+        return f"{many}, as the time was over (--within)" if many and not self.ended else ""
+
+    @property
+    def _missing(self) -> str:
         missing = sum(self.not_run.values())
         run = {one.node for one in self.judged}
-        many = f"{missing} of {missing + len(run)} checks did not run" if missing else ""
+        return f"{missing} of {missing + len(run)} checks did not run" if missing else ""
+
+    @property
+    def _shortfall(self) -> str:
+        """That not all checks have run, and why."""
         if not self.ended:
-            return f"{many}, as the time was over (--within)" if many else ""
-        return f"not finished: {', '.join(filter(None, (self.ended, many)))}"
+            return self.left_out
+        return f"not finished: {', '.join(filter(None, (self.ended, self._missing)))}"
 
     @property
     def verdict(self) -> str:

@@ -67,7 +67,7 @@ def _linked(
 
 def _outcome(one: ServerOutcome) -> Html:
     kind = STATUS_CLASSES.get(one.status, "untested") if one.status is not None else "untested"
-    return h.td(tag(kind, one.word))
+    return h.td(tag(kind, one.word), f" {one.left_out}" if one.left_out else None)
 
 
 def _facts(one: ServerOutcome, servers: ServersReport) -> Iterator[Html]:

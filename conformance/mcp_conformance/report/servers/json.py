@@ -29,7 +29,7 @@ def render(servers: ServersReport) -> str:
 
 def _server(one: ServerOutcome) -> dict[str, Any]:
     report = json.loads(json_format.render(one.report)) if one.report else None
-    about = {"name": one.name, "line": one.line, "outcome": one.word, "exit": one.status, "text": one.text}
+    about = {"name": one.name, "line": one.line, "outcome": one.word, "exit": one.status, "text": one.remark}
     return {**about, "report": report}
 
 

@@ -28,7 +28,8 @@ def _table(servers: ServersReport) -> Iterator[str]:
     yield _row(["---", "---", *("---:" for _ in (*shown, *further)), "---"])
     outcomes = sorted(servers.outcomes, key=lambda one: one.status == PASSED)
     for one in servers.outcomes if len(outcomes) <= MAX_SERVERS else outcomes[:MAX_SERVERS]:
-        yield _row([code(one.name), f"{_sign(one)} {one.word}", *_facts(one, servers)])
+        word = f"{_sign(one)} {one.word}{f'; {one.left_out}' if one.left_out else ''}"
+        yield _row([code(one.name), word, *_facts(one, servers)])
     if len(outcomes) > MAX_SERVERS:
         yield f"\n… and {len(outcomes) - MAX_SERVERS} more servers, those that passed last."
 

@@ -37,6 +37,16 @@ class ServerOutcome:
         return SKIPPED if self.status is None else WORDS.get(self.status, f"exit {self.status}")
 
     @property
+    def left_out(self) -> str:
+        """That not all checks have run, though the run ended as the user wants; empty if they have."""
+        return self.report.left_out if self.report is not None else ""
+
+    @property
+    def remark(self) -> str:
+        """Why the server was not tested, or not by all checks; empty if it was."""
+        return self.text or self.left_out
+
+    @property
     def counts(self) -> Mapping[Outcome, int]:
         """The number of results with each outcome, the worst first."""
         return self.report.counts if self.report else {}

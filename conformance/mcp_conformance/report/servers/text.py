@@ -20,7 +20,7 @@ def table(servers: ServersReport) -> Iterator[str]:
         about = [*counts, *exercised, f"{one.report.seconds:.0f}"] if one.report else []
         rows.append([named(one.name, MAX_NAME), one.word, *about])
     widths = [max(len(row[place]) for row in rows if len(row) > place) for place in range(len(rows[0]))]
-    for row, text in zip(rows, ["", *(named(one.text, MAX_TEXT) for one in servers.outcomes)], strict=True):
+    for row, text in zip(rows, ["", *(named(one.remark, MAX_TEXT) for one in servers.outcomes)], strict=True):
         words = [word.ljust(width) for word, width in zip(row[:2], widths, strict=False)]
         numbers = [word.rjust(width) for word, width in zip(row[2:], widths[2:], strict=False)]
         yield "  ".join([*words, *numbers, *([text] if text else [])]).rstrip()
