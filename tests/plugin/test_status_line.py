@@ -74,17 +74,18 @@ def test_line_is_written_ten_times_a_second_at_most(line, clock):
 
 
 def test_a_log_gets_a_line_now_and_then_and_none_in_a_short_run(clock):
-    log = StatusLine(StringIO(), clock, is_log=True)
+    out = StringIO()
+    log = StatusLine(out, clock, is_log=True)
     log.total = 7
     for number in range(29):
         clock.now = number
         log.show()
-    assert log._out.getvalue() == ""
+    assert out.getvalue() == ""
     for number in range(29, 91):
         clock.now = number
         log.wait(number, 100.0)
     log.clear()
-    assert log._out.getvalue().splitlines() == [
+    assert out.getvalue().splitlines() == [
         "0 of 7, 30 s: starting the server (waiting for an answer, 30 of 100 s)",
         "0 of 7, 1 min 00 s: starting the server (waiting for an answer, 60 of 100 s)",
         "0 of 7, 1 min 30 s: starting the server (waiting for an answer, 90 of 100 s)",
