@@ -329,7 +329,8 @@ def test_a_tool_error_completes_its_task(server):
             if not has_tool_error and not _still_fails(server, run):
                 continue
             expected = "a completed task, with the result whose isError is true"
-            raise Finding(expected, "a failed task", (*run.call.reply.lines, *run.looks[-1].lines))
+            lines = (*run.call.reply.lines, *run.looks[-1].lines)
+            raise Finding(expected, "a failed task", lines, advisory=not has_tool_error)
         seen += has_tool_error
     if not seen:
         skip("no task of the run ended with a result that has isError")
@@ -422,13 +423,17 @@ def test_the_result_of_an_update_is_complete(server):
 @pytest.mark.requirement("xtasks.update-effective")
 @pytest.mark.capability("extensions", "io.modelcontextprotocol/tasks")
 def test_a_task_goes_on_with_its_input(server):
-    asked = [run for run in task_runs(server) if any(update.value is not None for update in run.updates)]
-    for run in require_some(asked, skip="no task asked for input that this client gives"):
+    asked = [run for run in task_runs(server) if run.updates and was_seen_since(run)]
+    for run in require_some(asked, skip="no task was seen after it got the input that it asked for"):
         if run.status == "input_required" and set(input_requests_by_key(run)) <= answered_keys(run):
             got = "the status input_required, although each request has its response"
-            raise Finding(
-                "another status, or another request", got, (*run.updates[-1].lines, *run.looks[-1].lines)
-            )
+            lines = (*run.updates[-1].lines, *run.looks[-1].lines)
+            raise Finding("another status, or another request", got, lines)
+
+
+def was_seen_since(run):
+    """Return whether a task was looked at after its last update, which was acknowledged."""
+    return run.updates[-1].value is not None and run.looks[-1].request.at > run.updates[-1].request.at
 
 
 def answered_keys(run):

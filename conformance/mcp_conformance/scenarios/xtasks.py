@@ -186,25 +186,28 @@ def task_runs(server: Server) -> tuple[TaskRun, ...]:
 
 @scenario
 def _task_runs(server: Server) -> tuple[tuple[TaskRun, ...], int]:
-    runs: list[TaskRun] = []
+    made: list[Following] = []
     tried = 0
     for calls in _candidates(server):
         for call in calls[: MAX_TRIED - tried]:
-            if len(runs) < MAX_TASKS and not extension_session(server).closed:
+            if len(made) < MAX_TASKS and not extension_session(server).closed:
                 tried += 1
-                runs += filter(None, [follow(server, call)])
-                _count(server, call, runs)
-        if runs:
+                rounds = create(server, call)
+                made += [Following(server, call, rounds)] if is_task(rounds[-1]) else []
+        if made:
             break
-    return tuple(runs), tried
+    runs = followed(made)
+    for run in runs:
+        _count(server, run)
+    return runs, tried
 
 
-def _count(server: Server, call: Call, runs: Sequence[TaskRun]) -> None:
-    """Count the outcome of a call that became a task as one of its tool."""
-    if runs and runs[-1].call is call and runs[-1].status == "completed":
-        look = runs[-1].looks[-1]
-        outcome = {"result": look.result.get("result")}
-        server.tool_calls.exercise.count(call.tool, Reply(runs[-1].created.request, look.line, outcome))
+def _count(server: Server, run: TaskRun) -> None:
+    """Count the result of a task that completed as an outcome of its tool."""
+    if run.status == "completed":
+        outcome = {"result": run.shown[-1].json.get("result")}
+        reply = Reply(run.created.request, run.looks[-1].line, outcome)
+        server.tool_calls.exercise.count(run.call.tool, reply)
 
 
 def _candidates(server: Server) -> Iterator[list[Call]]:
@@ -273,36 +276,67 @@ def create(server: Server, call: Call, meta: dict[str, Any] | None = None) -> tu
     return tuple(replies)
 
 
-def follow(server: Server, call: Call) -> TaskRun | None:
-    """Make a call with the extension; if it becomes a task, follow that to its end."""
-    rounds = create(server, call)
-    return followed(server, call, rounds) if is_task(rounds[-1]) else None
+class Following:
+    """A task that is looked at, at once and when it is ``due``, until it has ended or takes too long.
+
+    The client answers each of its requests once; after that it may take as long as an answer of its tool
+    again.  The times are those of the session's clock.
+    """
+
+    def __init__(self, server: Server, call: Call, rounds: tuple[Reply, ...]):
+        self.call, self.rounds = call, rounds
+        self.looks = list[Reply]()
+        self.updates = list[Reply]()
+        self._session = extension_session(server)
+        self._params = {"taskId": task_id(rounds[-1].value)}
+        self._answered = set[str]()
+        self._seconds = server.settings.timeout_of(call.tool.name)
+        self._until = self._session.clock.monotonic() + self._seconds
+        self.due = 0.0
+        self.look()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is seen of the task: it has ended, cannot be had, or takes too long."""
+        is_running = status_of(self.looks[-1].value) in ("working", "input_required")
+        takes_too_long = self.due > self._until or len(self.updates) > MAX_ROUNDS
+        return not is_running or takes_too_long or self._session.closed
+
+    def look(self) -> None:
+        """Look at the task, and answer what it asks."""
+        session = self._session
+        self.looks.append(ask(session, "tasks/get", self._params))
+        task = self.looks[-1].value
+        if task is None:
+            return
+        responses = responses_to(session, task)
+        responses = {key: one for key, one in responses.items() if key not in self._answered}
+        if responses and status_of(task) == "input_required":
+            self._answered |= set(responses)
+            self.updates.append(ask(session, "tasks/update", {**self._params, "inputResponses": responses}))
+            self._until = session.clock.monotonic() + self._seconds
+        self.due = session.clock.monotonic() + pause_of(task)
+
+    def wait(self) -> None:
+        """Wait until the task is due, and look at it."""
+        left = self.due - self._session.clock.monotonic()
+        self._session.wait_for(lambda: self._session.closed, max(0.0, left))
+        self.look()
+
+    def end(self) -> TaskRun:
+        """Cancel a task that has not ended, look once more at one that has; return what was seen."""
+        has_ended = status_of(self.looks[-1].value) in ENDED
+        method = "tasks/get" if has_ended else "tasks/cancel"
+        last = ask(self._session, method, self._params)
+        late = last if has_ended else None
+        return TaskRun(self.call, self.rounds, tuple(self.looks), tuple(self.updates), late)
 
 
-def followed(server: Server, call: Call, rounds: tuple[Reply, ...]) -> TaskRun:
-    """Follow a task that was created; it is cancelled if it takes longer than an answer of the tool may."""
-    session, id = extension_session(server), task_id(rounds[-1].value)
-    until = session.clock.monotonic() + server.settings.timeout_of(call.tool.name)
-    looks, updates = list[Reply](), list[Reply]()
-    answered = set[str]()
-    while True:
-        looks.append(ask(session, "tasks/get", {"taskId": id}))
-        look = looks[-1].value
-        if look is None or status_of(look) not in ("working", "input_required"):
-            break
-        responses = {key: one for key, one in responses_to(session, look).items() if key not in answered}
-        if responses:
-            answered |= set(responses)
-            params = {"taskId": id, "inputResponses": responses}
-            updates.append(ask(session, "tasks/update", params))
-        if session.clock.monotonic() > until or session.closed:
-            break
-        session.wait_for(lambda: session.closed, pause_of(look))
-    has_ended = bool(looks[-1].value) and status_of(looks[-1].value) in ENDED
-    if not has_ended:
-        ask(session, "tasks/cancel", {"taskId": id})
-    late = ask(session, "tasks/get", {"taskId": id}) if has_ended else None
-    return TaskRun(call, rounds, tuple(looks), tuple(updates), late)
+def followed(tasks: Sequence[Following]) -> tuple[TaskRun, ...]:
+    """Follow tasks, all at the same time, and return what was seen of each."""
+    while running := [one for one in tasks if not one.is_over]:
+        min(running, key=lambda one: one.due).wait()
+    return tuple(one.end() for one in tasks)
 
 
 def responses_to(session: Session, look: Value) -> dict[str, Any]:
@@ -326,8 +360,15 @@ def pause_of(task: Value) -> float:
 
 
 def longest(server: Server) -> TaskRun:
-    """Return the task that was seen at work most often."""
-    return max(task_runs(server), key=lambda run: len(run.looks))
+    """Return the task that was at work for the longest time, as its tool will be again."""
+    return max(task_runs(server), key=_seconds_at_work)
+
+
+def _seconds_at_work(run: TaskRun) -> tuple[float, float]:
+    """Return how long a task was seen at work, then how long it took until its end was seen."""
+    before_end = [look for look in run.looks if status_of(look.value) not in ENDED]
+    begun = run.created.request.at
+    return (before_end[-1].request.at - begun if before_end else 0.0), run.looks[-1].request.at - begun
 
 
 # Requests about tasks
@@ -374,7 +415,7 @@ def _cancelled_task(server: Server) -> CancelledTask | None:
     unknown_key = ask(session, "tasks/update", {**params, "inputResponses": UNASKED})
     before = ask(session, "tasks/get", params)
     reply = ask(session, "tasks/cancel", params)
-    run = followed(server, call, rounds)
+    (run,) = followed([Following(server, call, rounds)])
     again = ask(session, "tasks/cancel", params) if run.status in ENDED else None
     late = ask(session, "tasks/get", params) if run.status in ENDED else run.late
     return CancelledTask(replace(run, late=late), undeclared, unknown_key, before, reply, again)
@@ -437,7 +478,8 @@ def _watched_task(server: Server) -> WatchedTask | None:
     params = {"notifications": {"taskIds": [task_id(rounds[-1].value)]}}
     undeclared = _listen(session, params)
     listen = _listen(session, {**params, "_meta": declared(session)})
-    run = followed(server, call, rounds)
+    following = Following(server, call, rounds)
+    (run,) = followed([following]) if listen.acknowledgment is not None else (following.end(),)
     session.drain()
     for one in (undeclared, listen):
         if not one.ends:
