@@ -260,4 +260,5 @@ def test_a_fault_of_a_modern_conversation_breaks_its_rule(rule: str, fault: Faul
 def test_each_rule_has_a_fault() -> None:
     broken_here = {*BY_CLIENT, *BY_SERVER, *MODERN, "lifecycle.operation.client-features"}
     broken_here.add("fromclient.declares-what-it-serves")
-    assert {rule.id for rules in RULES.values() for rule in rules} <= broken_here
+    ids = {rule.id for rules in RULES.values() for rule in rules}
+    assert {id for id in ids if not id.startswith("fromclient.http-")} <= broken_here  # headers: another page

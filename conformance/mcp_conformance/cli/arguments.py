@@ -388,12 +388,16 @@ def _add_tap(commands: Commands) -> None:
     tap = commands.add_parser(
         "tap",
         help="stand in a server's place in a client's configuration, and record the sessions",
-        usage="%(prog)s [--to DIR] [--judge [FILE]] -- COMMAND [ARGUMENTS ...]",
+        usage="%(prog)s [--to DIR] [--judge [FILE]] -- COMMAND [ARGUMENTS ...] | --http PORT --url URL",
     )
     help_ = "the folder of the recorded sessions (default: one of this user's)"
     tap.add_argument("--to", type=Path, metavar="DIR", help=help_)
     help_ = "write a line to stderr, or to a file, for each rule that either side breaks"
     tap.add_argument("--judge", nargs="?", const="-", metavar="FILE", help=help_)
+    tap.add_argument(
+        "--http", type=int, metavar="PORT", help="stand at this port of this machine (0 for any)"
+    )
+    tap.add_argument("--url", metavar="URL", help="with --http: the address of the server")
     # Some clients take what follows -- in the arguments of a server for their own: it may be left out.
     tap.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     tap.set_defaults(action=("tap", "main"))

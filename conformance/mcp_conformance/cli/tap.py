@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
@@ -28,13 +30,12 @@ def sessions_folder() -> Path:
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Run the server, pass all bytes on, and return its exit status."""
     expect_no_more(rest)
+    if options.http is not None or options.url:
+        return _http(options, command)
     command = [*options.words, *(["--", *command] if options.words and command else command or ())]
     if not command:
         raise UsageError("tap: no server; usage: mcp-conformance tap [options] -- COMMAND [ARGUMENTS ...]")
-    folder = (options.to or sessions_folder()).absolute()
-    judge = [str(options.judge)] if options.judge is not None else []
-    tape = Tape([sys.executable, "-m", "mcp_conformance.tap.recorder", str(folder), *judge])
-    tape.add(What.STARTED, json.dumps(command).encode())
+    tape = _tape(options, command)
     try:
         status = forward(command, tape)
     except OSError as error:
@@ -42,3 +43,33 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
         raise UsageError(f"tap: {command[0]}: {os.strerror(error.errno or 0)}") from error
     tape.end(status, HAND_OVER_SECONDS)
     return end_as(status)
+
+
+def _tape(options: argparse.Namespace, command: list[str]) -> Tape:
+    folder = (options.to or sessions_folder()).absolute()
+    judge = [str(options.judge)] if options.judge is not None else []
+    tape = Tape([sys.executable, "-m", "mcp_conformance.tap.recorder", str(folder), *judge])
+    tape.add(What.STARTED, json.dumps(command).encode())
+    return tape
+
+
+def _http(options: argparse.Namespace, command: list[str] | None) -> int:
+    """Pass on what comes to a port, until Ctrl-C or SIGTERM; return 0."""
+    from mcp_conformance.tap.http_forwarding import forward_http  # noqa: PLC0415  (stdio needs none of it)
+
+    if command or options.words or options.http is None or not options.url:
+        raise UsageError("tap: over HTTP, --http PORT and --url URL say all, and no command follows")
+    tape = _tape(options, [options.url])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with suppress(KeyboardInterrupt):
+            forward_http(options.http, options.url, tape, _say_address)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"tap: {error}") from error
+    finally:
+        tape.end(0, HAND_OVER_SECONDS)
+    return 0
+
+
+def _say_address(url: str) -> None:
+    print(f"mcp-conformance: tap: give clients the address {url}", file=sys.stderr, flush=True)  # noqa: T201

@@ -41,6 +41,7 @@ class Conversation:
 
     ``asked`` has the requests of each side by their ids, ``asked_twice`` those whose id was used before.
     ``opening`` is the request that opened a handshake, and ``is_ready`` says that the client has ended it.
+    ``headers`` are those of the HTTP request or response that carries the line, None on stdio.
     """
 
     revision: str = ""
@@ -51,6 +52,8 @@ class Conversation:
     server_capabilities: Any = None
     tools: dict[str, Any] = field(default_factory=dict)
     cursors: set[str] = field(default_factory=set)
+    headers: Mapping[str, str] | None = None
+    session: str = ""
 
     @property
     def is_modern(self) -> bool:
@@ -118,6 +121,7 @@ class Conversation:
         result = message.get("result")
         if asked.method in ("initialize", "server/discover") and isinstance(result, dict):
             self.server_capabilities = result.get("capabilities")
+            self.session = (self.headers or {}).get("mcp-session-id", "")
             version = result.get("protocolVersion")
             self.revision = version if asked.method == "initialize" and version in KNOWN else self.revision
         if asked.method == "tools/list":

@@ -30,13 +30,24 @@ class Hiding:
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return a row without credentials."""
+        row = self._without_http(row) if "http" in row else row
         if "raw" in row:
             raw = row["raw"].encode("latin-1")
             self._learn(decode(raw)[0])
             text = raw.decode("utf-8", "surrogateescape")
             shown = self._text(text)
-            return row if shown == text else {**row, "raw": _latin(shown), "redacted": True}
+            row = row if shown == text else {**row, "raw": _latin(shown), "redacted": True}
         return {**row, "stderr": self._text(row["stderr"])} if "stderr" in row else row
+
+    def _without_http(self, row: dict[str, Any]) -> dict[str, Any]:
+        http = row["http"]
+        self._learn({name: text.rpartition(" ")[2] for name, text in http["headers"]})
+        headers = [[name, self._header(name, text)] for name, text in http["headers"]]
+        path = {"path": self._text(http["path"])} if "path" in http else {}
+        return {**row, "http": {**http, **path, "headers": headers}}
+
+    def _header(self, name: str, text: str) -> str:
+        return HIDDEN if is_secret_name(name) else self._text(text)
 
     def _text(self, text: str) -> str:
         shown = self.redaction.text(text)

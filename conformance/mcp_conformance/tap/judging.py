@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mcp_conformance.protocol.jsonrpc import ABSENT, Line, is_response
 from mcp_conformance.protocol.wire_schema import CLIENT, SERVER
 from mcp_conformance.requirements import catalogue
-from mcp_conformance.tap import client_rules
+from mcp_conformance.tap import client_rules, http_rules
 from mcp_conformance.tap.conversation import Conversation
 from mcp_conformance.tap.rules import RULES
 from mcp_conformance.tap.server_rules import shape_errors
@@ -17,7 +17,7 @@ from mcp_conformance.tap.server_rules import shape_errors
 WAITED = 10.0
 """Seconds after which a request that others overtook is unanswered.  Not measured: tools are slow."""
 UNANSWERED = "jsonrpc.response-every-request"
-RULES_OF_CLIENTS = client_rules.__name__
+RULES_OF_CLIENTS = (client_rules.__name__, http_rules.__name__)
 """Where the rules of clients are: to import the module adds them."""
 
 
@@ -39,8 +39,9 @@ class Judgement:
         self.known = Conversation()
         self.breaches: list[Breach] = []
 
-    def see(self, line: Line) -> list[Breach]:
-        """Judge a line, and take it into account."""
+    def see(self, line: Line, headers: Mapping[str, str] | None = None) -> list[Breach]:
+        """Judge a line, and take it into account; over HTTP with the ``headers`` of what carried it."""
+        self.known.headers = headers
         side = CLIENT if line.sent else SERVER
         found: list[Breach] = []
         for message in line.parts() or (ABSENT,):

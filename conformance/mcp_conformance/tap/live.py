@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_conformance.protocol.text import harmless, shorten
 from mcp_conformance.tap.judging import Breach, Judgement
-from mcp_conformance.tap.lines import line_of
+from mcp_conformance.tap.lines import headers_of, line_of
 
 MAX_SHOWN = 300
 
@@ -27,16 +27,17 @@ class Live:
 
     def __init__(self, tell: Callable[[str], None]):
         self._tell = tell
-        self._judgement = Judgement()
+        self._judgements: dict[str, Judgement] = {}
         self._told: set[tuple[str, str]] = set()
 
-    def see(self, row: Mapping[str, Any]) -> None:
-        """Judge a row."""
+    def see(self, session: str, row: Mapping[str, Any]) -> None:
+        """Judge a row of a session."""
+        judgement = self._judgements.setdefault(session, Judgement())
         line = line_of(row)
         if line is not None:
-            found = self._judgement.see(line)
+            found = judgement.see(line, headers_of(row))
         elif row.get("closed") == "client" or "status" in row:
-            found = self._judgement.end(row["at"])
+            found = judgement.end(row["at"])
         else:
             return
         for breach in found:

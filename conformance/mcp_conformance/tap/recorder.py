@@ -22,85 +22,111 @@ MAX_LINE = 16_000_000
 HEAD = 4096
 """The bytes that are kept of a line that is too long."""
 Row = dict[str, Any]
-See = Callable[[Row], None]
+See = Callable[[str, Row], None]
 
 
-def record(stream: BinaryIO, folder: Path, environment: Mapping[str, str], see: See) -> Path:
-    """Write the session in a stream of frames to a new file of a folder, and return its path.
+def record(stream: BinaryIO, folder: Path, environment: Mapping[str, str], see: See) -> list[Path]:
+    """Write the sessions in a stream of frames to new files of a folder, and return their paths.
 
-    The file is one of `mcp_conformance.client.transcript`: a header, then a row for each line of the client
+    A file is one of `mcp_conformance.client.transcript`: a header, then a row for each line of the client
     (``sent``) and of the server, for what is on stderr, for a closed stream, and for the end.  ``see`` gets
-    each row.  Credentials are left out: those of the command and the environment, what looks like one,
-    and what stands under the name of one, also in lines that came before it was known.  Raises `OSError`.
+    each row with the name of its session.  Credentials are left out: those of the command and the
+    environment, what looks like one, and what stands under the name of one, also in lines that came before
+    it was known.  Raises `OSError`.
     """
     rest = frames(stream)
     command = json.loads(next(rest).data)
     secret = {name: text for name, text in environment.items() if is_withheld(name, text)}
     hiding = Hiding(secrets_of(command, secret))
-    path = _new_file(folder)
     header = {"format": FORMAT, "command": hiding.redaction(redacted(command)), "revision": ""}
-    header |= {"about": "a session recorded by tap", "began": time.time()}
-    last: list[Row] = []
-    with path.open("a", encoding="ascii") as file:
-        file.write(json.dumps(header) + "\n")
-        for row in _with_revision(_rows(rest)):
-            shown = hiding.row(row)
-            see(shown)
-            if "status" in row:
-                last.append(shown)
-                continue
-            file.write(json.dumps(shown) + "\n")
-            file.flush()
-    if hiding.has_learned:
-        _write_again(path, hiding)
-    with path.open("a", encoding="ascii") as file:  # who reads the end of a session reads the whole
-        file.writelines(json.dumps(row) + "\n" for row in last)
-    return path
+    header |= {"about": "a session recorded by tap"}
+    files: dict[str, _File] = {}
+    for session, row in _rows(rest):
+        shown = hiding.row(row)
+        see(session, shown)
+        if session not in files:
+            files[session] = _File(_new_file(folder, len(files)), {**header, "began": time.time()})
+        files[session].add(shown)
+    for file in files.values():
+        file.end(hiding)
+    return [file.path for file in files.values()]
 
 
-def _new_file(folder: Path) -> Path:
+class _File:
+    """The file of a session; how it ended comes last, when all else is written for good."""
+
+    def __init__(self, path: Path, header: Row):
+        self.path = path
+        self._file = path.open("a", encoding="ascii")
+        self._known = Conversation()
+        self._last: list[Row] = []
+        self._write(header)
+
+    def add(self, row: Row) -> None:
+        """Write a row, and the revision after the line that names it."""
+        if "status" in row:
+            self._last.append(row)
+            return
+        self._write(row)
+        line, before = line_of(row), self._known.revision
+        if line is not None:
+            for message in line.parts():
+                self._known.see(line, message)
+        if self._known.revision != before:
+            self._write({"revision": self._known.revision, "at": row["at"]})
+
+    def end(self, hiding: Hiding) -> None:
+        """Leave out what only later lines have shown to be a credential, and write the end."""
+        if hiding.has_learned:
+            self._file.close()
+            new = self.path.with_suffix(".new")
+            with self.path.open(encoding="ascii") as old, new.open("x", encoding="ascii") as file:
+                new.chmod(0o600)
+                file.writelines(json.dumps(hiding.row(json.loads(row))) + "\n" for row in old)
+            new.replace(self.path)
+            self._file = self.path.open("a", encoding="ascii")
+        for row in self._last:
+            self._write(row)
+        self._file.close()
+
+    def _write(self, row: Row) -> None:
+        self._file.write(json.dumps(row) + "\n")
+        self._file.flush()
+
+
+def _new_file(folder: Path, number: int) -> Path:
     """Create a file that only the user can read, named for the time and this process."""
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if is_new:
         (folder / ".gitignore").write_text("*\n", encoding="ascii")
-    name = f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}.jsonl"
-    path = folder / name
+    later = f"-{number}" if number else ""
+    path = folder / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}{later}.jsonl"
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return path
 
 
-def _rows(rest: Iterator[Frame]) -> Iterator[Row]:
-    """Yield a row for each line and event of a session."""
+def _rows(rest: Iterator[Frame]) -> Iterator[tuple[str, Row]]:
+    """Yield a row for each line and event, with the name of its session, which is empty on stdio."""
     lines = {What.CLIENT: _Lines(), What.SERVER: _Lines()}
     for what, at, data in rest:
         seconds = {"at": round(at, 6)}
         if what in lines:
             for raw, cut in lines[what].feed(data):
-                yield {"sent": what is What.CLIENT, **seconds, **_raw(raw, cut)}
+                yield "", {"sent": what is What.CLIENT, **seconds, **_raw(raw, cut)}
+        elif what is What.ROW:
+            row = json.loads(data)
+            yield row.pop("session"), {**row, **seconds}
         elif what is What.STDERR:
-            yield {"stderr": data.decode("utf-8", "backslashreplace"), **seconds}
+            yield "", {"stderr": data.decode("utf-8", "backslashreplace"), **seconds}
         elif what in (What.CLIENT_CLOSED, What.SERVER_CLOSED):
             side = What.CLIENT if what is What.CLIENT_CLOSED else What.SERVER
             for raw, cut in lines[side].end():
-                yield {"sent": side is What.CLIENT, **seconds, **_raw(raw, cut), "unended": True}
-            yield {"closed": side.name.lower(), **seconds}
+                yield "", {"sent": side is What.CLIENT, **seconds, **_raw(raw, cut), "unended": True}
+            yield "", {"closed": side.name.lower(), **seconds}
         elif what is What.ENDED:
             status, lost = data.split()
-            yield {"status": int(status), **seconds, **({"lost_bytes": int(lost)} if int(lost) else {})}
-
-
-def _with_revision(rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield the rows, and one for the revision after the line that named it."""
-    known = Conversation()
-    for row in rows:
-        yield row
-        line, before = line_of(row), known.revision
-        if line is not None:
-            for message in line.parts():
-                known.see(line, message)
-        if known.revision != before:
-            yield {"revision": known.revision, "at": row["at"]}
+            yield "", {"status": int(status), **seconds, **({"lost_bytes": int(lost)} if int(lost) else {})}
 
 
 def _raw(raw: bytes, cut: int) -> Row:
@@ -137,16 +163,7 @@ class _Lines:
             self._parts = [b"".join(self._parts)[:HEAD]]
 
 
-def _write_again(path: Path, hiding: Hiding) -> None:
-    """Leave out of the lines of a file what only later lines have shown to be a credential."""
-    new = path.with_suffix(".new")
-    with path.open(encoding="ascii") as old, new.open("x", encoding="ascii") as file:
-        new.chmod(0o600)
-        file.writelines(json.dumps(hiding.row(json.loads(row))) + "\n" for row in old)
-    new.replace(path)
-
-
-def _ignore(_: Row) -> None:
+def _ignore(session: str, row: Row) -> None:
     """See nothing."""
 
 

@@ -36,6 +36,7 @@ class What(IntEnum):
     CLIENT_CLOSED = 4
     SERVER_CLOSED = 5
     ENDED = 6
+    ROW = 7
 
 
 class Frame(NamedTuple):

@@ -1,0 +1,184 @@
+"""A tap for HTTP: a server on this machine that passes each request on, and each response as it comes."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from typing import Any
+
+from mcp_conformance.tap.tape import Tape, What
+from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.events import EventParser, EventTooLarge
+
+HOP_BY_HOP = frozenset(
+    ("connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "host")
+)
+"""Headers that are about one connection (RFC 9110, 7.6.1), and the host, which is another one."""
+MAX_RECORDED = 16_000_000
+"""Of a longer body nothing is recorded; it passes."""
+SESSION = "mcp-session-id"
+BAD_GATEWAY = 502
+
+
+def forward_http(port: int, url: str, tape: Tape, ready: Callable[[str], None]) -> None:
+    """Serve at a port of this machine what a server at another address says, until Ctrl-C.
+
+    ``ready`` gets the address.  Raises `ValueError` for what is no URL, and `OSError` if the port is taken.
+    """
+    upstream = Endpoint.parse(url)
+
+    class Handler(_Handler):
+        numbers = count(1)
+
+    Handler.upstream, Handler.tape = upstream, tape
+    with _Server(("127.0.0.1", port), Handler) as server:
+        ready(f"http://127.0.0.1:{server.server_port}{upstream.target}")
+        server.serve_forever()
+
+
+class _Server(ThreadingHTTPServer):
+    """A server that says nothing of a client that has gone."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request, and its response."""
+
+    protocol_version = "HTTP/1.1"
+    upstream: Endpoint
+    tape: Tape
+    numbers: Iterator[int]
+
+    def _forward(self) -> None:
+        body = self._body()
+        number = next(self.numbers)
+        scheme = HTTPSConnection if self.upstream.scheme == "https" else HTTPConnection
+        connection = scheme(self.upstream.host, self.upstream.port)
+        try:
+            self._ask(connection, body)
+            response = connection.getresponse()
+        except (OSError, HTTPException) as error:
+            self._record_request(number, "", body)
+            self.send_error(BAD_GATEWAY, explain=f"the tap cannot reach the server: {error}")
+            return
+        with closing(connection), response:
+            session = response.headers.get(SESSION) or self.headers.get(SESSION) or ""
+            self._record_request(number, session, body)
+            self._answer(response, number, session)
+
+    do_GET = do_POST = do_DELETE = do_PUT = do_PATCH = do_HEAD = do_OPTIONS = _forward  # noqa: N815
+
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
+            return b"".join(iter(self._chunk, b""))
+        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+    def _chunk(self) -> bytes:
+        data = self.rfile.read(int(self.rfile.readline().partition(b";")[0], 16))
+        self.rfile.readline()
+        return data
+
+    def _ask(self, connection: HTTPConnection, body: bytes) -> None:
+        connection.putrequest(self.command, self.path, skip_accept_encoding=True)
+        for name, text in self.headers.items():
+            if name.lower() not in (
+                *HOP_BY_HOP,
+                "content-length",
+                "accept-encoding",
+            ):  # to be read, and written down
+                connection.putheader(name, text)
+        if body or self.command in ("POST", "PUT", "PATCH"):
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+
+    def _answer(self, response: HTTPResponse, number: int, session: str) -> None:
+        self.send_response_only(response.status, response.reason)
+        for name, text in response.headers.items():
+            if name.lower() not in HOP_BY_HOP:
+                self.send_header(name, text)
+        is_chunked = response.headers.get("Content-Length") is None and response.status not in (204, 304)
+        if is_chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        carrier, given = f"response {number}", [(SESSION, session)] if response.headers.get(SESSION) else []
+        heard = _Heard(response, lambda raw, end: self._record(session, raw, carrier + end, {}, given))
+        self._record(session, None, carrier, {"status": response.status}, response.headers.items())
+        while data := response.read1(65536):
+            heard.feed(data)
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data) if is_chunked else data)
+        heard.end()
+        if is_chunked:
+            self.wfile.write(b"0\r\n\r\n")
+
+    # Recording -----------------------------------------------------------------------------------
+
+    def _record_request(self, number: int, session: str, body: bytes) -> None:
+        what = {"method": self.command, "path": self.path.partition("?")[0]}
+        raw = body if 0 < len(body) <= MAX_RECORDED else None
+        self._record(session, raw, f"{self.command} {number}", what, self.headers.items(), sent=True)
+
+    def _record(  # noqa: PLR0913
+        self,
+        session: str,
+        raw: bytes | None,
+        carried_by: str,
+        what: dict[str, Any],
+        headers: Iterable[tuple[str, str]],
+        *,
+        sent: bool = False,
+    ) -> None:
+        row: dict[str, Any] = {"session": _alias(session), "sent": sent, "carried_by": carried_by}
+        if raw is not None:
+            row["raw"] = raw.decode("latin-1")
+        row["http"] = {**what, "headers": [(name, _shown(name, text)) for name, text in headers]}
+        self.tape.add(What.ROW, json.dumps(row).encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""
+
+
+def _alias(session: str) -> str:
+    """Return a name for a session that is no key to it."""
+    return uuid.uuid5(uuid.NAMESPACE_OID, session).hex[:12] if session else ""
+
+
+def _shown(name: str, text: str) -> str:
+    return _alias(text) if name.lower() == SESSION else text
+
+
+class _Heard:
+    """The messages in the body of a response, told one by one, with `` event`` for those of a stream."""
+
+    def __init__(self, response: HTTPResponse, tell: Callable[[bytes, str], None]):
+        kind = response.headers.get_content_type()
+        is_plain = response.headers.get("Content-Encoding", "identity") == "identity"
+        self._events = EventParser() if kind == "text/event-stream" and is_plain else None
+        self._is_json = kind == "application/json" and is_plain
+        self._body = b""
+        self._tell = tell
+
+    def feed(self, data: bytes) -> None:
+        """Take a piece of the body."""
+        if self._is_json and len(self._body) <= MAX_RECORDED:
+            self._body += data
+        if self._events is not None:
+            try:
+                for event in self._events.feed(data):
+                    if event.data:
+                        self._tell(event.data.encode(), " event")
+            except EventTooLarge:
+                self._events = None
+
+    def end(self) -> None:
+        """Tell what has come as one body."""
+        if self._body and len(self._body) <= MAX_RECORDED:
+            self._tell(self._body, "")

@@ -1,0 +1,191 @@
+"""A tap over HTTP: requests and responses are those of the two sides, and all is written down."""
+
+import json
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_conformance.tap.hiding import Hiding
+from mcp_conformance.tap.http_forwarding import forward_http
+from mcp_conformance.tap.judging import Judgement
+from mcp_conformance.tap.lines import headers_of, line_of
+from mcp_conformance.tap.tape import What
+from tap.test_judging import META, answers, asks
+
+EVENTS = b": hello\n\ndata: %s\n\n" % json.dumps(answers(2)).encode()
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """A server that shows what it got, and answers by an event stream where that is accepted."""
+
+    protocol_version = "HTTP/1.1"
+    asked: SimpleQueue[tuple[str, str, dict[str, str], bytes]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.asked.put((self.command, self.path, dict(self.headers), body))
+        self.send_response(200)
+        if json.loads(body).get("id") == 2:
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for part in (EVENTS[:12], EVENTS[12:], b""):
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+            return
+        answer = json.dumps(answers(1)).encode()
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Mcp-Session-Id", "the-key-of-session-7")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class KeptTape:
+    def __init__(self) -> None:
+        self._rows: SimpleQueue[dict[str, Any]] = SimpleQueue()
+
+    def add(self, what: What, data: bytes = b"") -> None:
+        assert what is What.ROW
+        self._rows.put(json.loads(data))
+
+    def rows(self, number: int) -> list[dict[str, Any]]:
+        """Return so many rows, when they are there."""
+        return [self._rows.get(timeout=30) for _ in range(number)]
+
+
+@pytest.fixture
+def upstream() -> Iterator[str]:
+    Upstream.asked = SimpleQueue()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/mcp?key=1"
+        server.shutdown()
+
+
+@pytest.fixture
+def tape() -> KeptTape:
+    return KeptTape()
+
+
+@pytest.fixture
+def tapped(upstream: str, tape: KeptTape) -> Iterator[HTTPConnection]:
+    ready: SimpleQueue[str] = SimpleQueue()
+    Thread(target=forward_http, args=(0, upstream, tape, ready.put), daemon=True).start()
+    address = urlsplit(ready.get(timeout=30))
+    assert address.path == "/mcp"
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
+    yield connection
+    connection.close()
+
+
+HEADERS = {"Content-Type": "application/json", "X-Odd": "kept", "Authorization": "Bearer 8f7a6b5c4d3e2f1a"}
+
+
+def test_a_request_and_its_response_pass(tapped: HTTPConnection, tape: KeptTape) -> None:
+    body = json.dumps(asks(1, "tools/list", text="8f7a6b5c4d3e2f1a")).encode()
+    tapped.request("POST", "/mcp?key=1", body, HEADERS)
+    response = tapped.getresponse()
+    assert json.loads(response.read()) == answers(1)
+    assert response.headers["Mcp-Session-Id"] == "the-key-of-session-7"
+    method, path, headers, sent = Upstream.asked.get(timeout=30)
+    assert (method, path, sent) == ("POST", "/mcp?key=1", body)
+    assert headers.items() >= HEADERS.items()
+    rows = tape.rows(3)
+    asked, head, answered = rows
+    assert asked["raw"].encode() == body
+    assert json.loads(answered["raw"]) == answers(1)
+    assert {one["session"] for one in (asked, head, answered)} == {asked["session"]}
+    written = json.dumps([Hiding(()).row(row) for row in rows])
+    assert "8f7a6b5c4d3e2f1a" not in written
+    assert "the-key-of-session-7" not in written
+    assert "key=1" not in written
+
+
+def test_events_pass_and_are_messages(tapped: HTTPConnection, tape: KeptTape) -> None:
+    tapped.request("POST", "/mcp", json.dumps(asks(2, "ping")), HEADERS)
+    assert tapped.getresponse().read() == EVENTS
+    tapped.request("POST", "/mcp", json.dumps(asks(2, "ping")), HEADERS)  # on the same connection
+    assert tapped.getresponse().read() == EVENTS
+    heard = [row for row in tape.rows(6) if row["carried_by"].endswith(" event")]
+    assert [json.loads(row["raw"]) for row in heard] == [answers(2)] * 2
+
+
+def test_a_server_that_is_gone_is_a_bad_gateway() -> None:
+    ready: SimpleQueue[str] = SimpleQueue()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+    tape = KeptTape()
+    Thread(target=forward_http, args=(0, url, tape, ready.put), daemon=True).start()
+    address = urlsplit(ready.get(timeout=30))
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
+    connection.request("POST", "/mcp", "{}", HEADERS)
+    assert connection.getresponse().status == 502
+    connection.close()
+    assert tape.rows(1)[0]["http"]["method"] == "POST"
+
+
+RIGHT = {
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "add",
+}
+
+
+def broken(sent: dict[str, str]) -> list[str]:
+    judgement = Judgement()
+    row = {"sent": True, "at": 1.0, "carried_by": "POST 1", "http": {"headers": [*sent.items()]}}
+    call = asks(1, "tools/call", name="add", arguments={}, _meta=META)
+    for body in (asks(0, "server/discover", _meta=META), call):
+        headers = sent if body is call else {**RIGHT, "Mcp-Method": "server/discover"}
+        line = line_of({**row, "raw": json.dumps(body), "http": {"headers": [*headers.items()]}})
+        assert line is not None
+        judgement.see(line, headers_of({"http": {"headers": [*headers.items()]}}))
+    return list(dict.fromkeys(one.rule for one in judgement.breaches))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        ("Accept", "application/json", "fromclient.http-accept"),
+        ("Content-Type", "text/plain", "fromclient.http-content-type"),
+        ("MCP-Protocol-Version", "2025-11-25", "fromclient.http-version"),
+        ("Mcp-Method", "tools/list", "fromclient.http-method"),
+        ("Mcp-Name", "sub", "fromclient.http-method"),
+    ],
+)
+def test_a_wrong_header_breaks_its_rule(name: str, text: str, rule: str) -> None:
+    assert broken(RIGHT) == []
+    assert broken({**RIGHT, name: text}) == [rule]
+    assert broken({one: value for one, value in RIGHT.items() if one != name}) == [rule]
+
+
+def test_a_session_id_is_sent_back() -> None:
+    judgement = Judgement()
+    info = {"name": "c", "version": "1"}
+    opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+    opened = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info}
+    base = {"accept": RIGHT["Accept"], "content-type": "application/json"}
+    later = {**base, "mcp-protocol-version": "2025-11-25"}
+    rows = [
+        (True, asks(0, "initialize", **opening), base),
+        (False, answers(0, **opened), {"mcp-session-id": "7"}),
+        (True, {"jsonrpc": "2.0", "method": "notifications/initialized"}, {**later, "mcp-session-id": "7"}),
+        (True, asks(1, "ping"), later),
+    ]
+    for sent, message, headers in rows:
+        line = line_of({"sent": sent, "at": 0.0, "raw": json.dumps(message)})
+        assert line is not None
+        judgement.see(line, headers)
+    assert [one.rule for one in judgement.breaches] == ["fromclient.http-session"]
