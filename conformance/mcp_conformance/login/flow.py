@@ -297,6 +297,8 @@ def _token(fetch: Callable[[], Any], issuer: str) -> Mapping[str, Any]:
         raise Refused(f"{issuer} gives no token: {_error(error.error, error.description)}") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise LoginFailed(f"{issuer} gives no token that can be read: {named(str(error))}") from error
+    if not isinstance(token, Mapping):
+        raise LoginFailed(f"{issuer} gives no token that can be read: it is no JSON object")
     kind = token.get("token_type")
     if not isinstance(token.get("access_token"), str) or str(kind).lower() != "bearer":
         raise LoginFailed(f"{issuer} gives no bearer token: its type is {named(str(kind))}")
