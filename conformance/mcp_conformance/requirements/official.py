@@ -30,6 +30,7 @@ _SCHEMA = "compares a listed schema with the one that its server was written wit
 _ADVERTISED = "a server without the extension breaks no rule, and the rules of tasks apply to the others"
 _DECIDES = "the server decides which calls become tasks, so neither answer breaks a rule"
 _PERMITTED = "the text permits a server to take some of the responses, and demands nothing then"
+_SERVED = "says that a request is served, as all of a run are"
 _ENVELOPE = "the text shows settings without an envelope, and forbids no further members"
 _RESERVED = "the text reserves such keys and defines none, and does not say that a server may not have them"
 
@@ -132,8 +133,8 @@ _SINCE_ICONS: Checks = {
         "server-sse-streams-functional": ("http.sse.response-comes",),
     },
     "dns-rebinding-protection": {
-        "localhost-host-rebinding-rejected": ("http.security.host", "http.security.origin-checked"),
-        "localhost-host-valid-accepted": ("http.security.host",),
+        "localhost-host-rebinding-rejected": ("http.security.host",),
+        "localhost-host-valid-accepted": _SERVED,
     },
     "json-schema-2020-12": {
         "json-schema-2020-12-tool-found": _SCHEMA,
