@@ -125,13 +125,18 @@ class Transcript:
         if not rows or rows[0].get("format") != FORMAT:
             raise BadTranscript(f"line 1: a header with format {FORMAT} is expected")
         try:
-            lines = tuple(_line(row) for row in rows[1:] if "raw" in row)
+            lines = tuple(_line(row) for row in rows[1:] if _is_line(row))
             command, revision, about = (rows[0][name] for name in ("command", "revision", "about"))
             is_redacted, folder = bool(rows[0].get("redacted")), str(rows[0].get("folder", ""))
             revision = next((row["revision"] for row in reversed(rows) if row.get("revision")), revision)
             return cls(tuple(command), revision, about, lines, is_redacted=is_redacted, folder=folder)
         except (KeyError, TypeError, AttributeError, UnicodeEncodeError) as error:
             raise BadTranscript(f"a member is missing or of the wrong type: {error}") from error
+
+
+def _is_line(row: dict[str, Any]) -> bool:
+    """Return whether a row has a line: what a tap says of streams and of HTTP beside the lines has none."""
+    return "raw" in row or ("sent" in row and "http" not in row)
 
 
 def _row(number: int, text: str) -> dict[str, Any]:

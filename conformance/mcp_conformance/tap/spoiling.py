@@ -34,7 +34,7 @@ def _torn(message: dict[str, Any]) -> Iterator[Any]:
 
 
 def _latin(message: dict[str, Any]) -> Iterator[Any]:
-    text = json.dumps({**message, "_note": "caf\u00e9"}, ensure_ascii=False)
+    text = json.dumps({**message, "_note": "\u00e9"}, ensure_ascii=False)
     yield text.encode("latin-1", "replace")
 
 
