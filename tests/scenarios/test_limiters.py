@@ -1,9 +1,11 @@
 """A server that limits requests by itself is not accused of what it then refuses."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from mcp_conformance.client.reply import Reply, Silence
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.plugin.run_counts import RunCounts
@@ -229,3 +231,22 @@ def test_calls_are_kept_apart_and_nothing_else():
         spacing.wait(10.0, slept.append, is_call=is_call)
     assert slept == pytest.approx([0.25, 0.5])
     assert (spacing.is_slowed, spacing.has_slow_calls) == (False, True)
+
+
+def test_a_missing_answer_ends_a_burst(monkeypatch):
+    awaited = []
+
+    def await_reply(line):
+        awaited.append(line)
+        return Reply(line, fault=Silence(30.0) if len(awaited) > 2 else None)
+
+    session = SimpleNamespace(
+        closed=False,
+        request_of=lambda method, _: {"jsonrpc": "2.0", "id": 1, "method": method},
+        send_together=lambda *messages: list(map(Line.sending, messages)),
+        await_reply=await_reply,
+    )
+    monkeypatch.setattr(Limiter, "_sendings", lambda *_: BURST)
+    limiter = Limiter(None)
+    assert limiter._is_refused(session, {"method": "prompts/get"}, (-32000, "later")) == [False, False]
+    assert len(awaited) == 3

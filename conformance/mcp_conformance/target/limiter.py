@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
-from mcp_conformance.client.reply import Reply
+from mcp_conformance.client.reply import Reply, Silence
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
 from mcp_conformance.target.sessions import Sessions
@@ -114,13 +114,19 @@ class Limiter:
         return None
 
     def _is_refused(self, session: Session, control: dict[str, Any], refusal: Refusal) -> list[bool]:
-        """Send a request many times in a row; return whether each got this refusal."""
+        """Send a request many times in a row; return whether each got this refusal.
+
+        A missing answer ends that, as each would take a whole timeout.
+        """
         params, left = control.get("params", ABSENT), self._sendings(control)
         refused: list[bool] = []
         while left > 0 and not session.closed:
             messages = [session.request_of(control["method"], params) for _ in range(min(left, MAX_AT_ONCE))]
-            replies = [session.await_reply(line) for line in session.send_together(*messages)]
-            refused += [refusal in _refusals_in(reply) for reply in replies]
+            for line in session.send_together(*messages):
+                reply = session.await_reply(line)
+                if isinstance(reply.fault, Silence):
+                    return refused
+                refused.append(refusal in _refusals_in(reply))
             left -= len(messages)
         return refused
 
