@@ -50,3 +50,8 @@ def test_a_schema_has_one_type(server):
 @pytest.mark.requirement("client.tool-count")
 def test_the_number_of_tools_is_accepted(server):
     expect_within_limits(server, "tool-count")
+
+
+@pytest.mark.requirement("client.output-dialect")
+def test_the_dialect_of_output_schemas_is_accepted(server):
+    expect_within_limits(server, "output-dialect")

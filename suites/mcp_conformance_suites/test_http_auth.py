@@ -32,8 +32,8 @@ from mcp_conformance.scenarios.http_auth import (
     unauthorized,
     with_credential,
 )
-from mcp_conformance.scenarios.http_requests import HttpReply, lines_of
-from mcp_conformance.verdicts import Finding, Repeat
+from mcp_conformance.scenarios.http_bodies import expect_bodies_read, is_unauthorized
+from mcp_conformance.scenarios.http_requests import lines_of
 
 OFFLINE = "offline_access"
 MALFORMED = ("Bearer", "Bearer conformance conformance")
@@ -218,20 +218,4 @@ def test_the_body_of_a_refused_request_is_read(server):
     """Judge what followed refused requests in the checks so far."""
     refused_without_credential(server)
     with_credential(server, MALFORMED[0])
-    tally = lines_of(outsider(server)).server.tally
-    for one in tally.misread:
-        got = (
-            f"HTTP {one.status} after a refused request with a body, and HTTP {one.exchange.status} elsewhere"
-        )
-        lines = [
-            line for each in (one.before, one.exchange) if each is not None for line in HttpReply(each).lines
-        ]
-        raise Finding(
-            "the same response on a reused connection as on a new one",
-            got,
-            lines,
-            fatal=True,
-            repeat=Repeat.BY_RUN,
-        )
-    if not tally.refused_before:
-        skip("no request followed a refused one on its connection")
+    expect_bodies_read(server, is_unauthorized)

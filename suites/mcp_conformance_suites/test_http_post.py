@@ -7,6 +7,7 @@ import pytest
 from mcp_conformance.expect import expect, require_some, skip
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, decode, id_key, kind
 from mcp_conformance.protocol.revisions import HEADER_MISMATCH
+from mcp_conformance.scenarios.http_bodies import expect_bodies_read, is_unauthorized, refused_in_passing
 from mcp_conformance.scenarios.http_requests import (
     end_of_server,
     exchanges,
@@ -314,3 +315,11 @@ def flattened(messages):
 def has_member(reply, name):
     """Return whether a result has a member."""
     return isinstance(reply.result, dict) and name in reply.result
+
+
+@pytest.mark.stage("last")
+@pytest.mark.requirement("http.post.body-read")
+def test_the_body_of_a_refused_request_is_read(server):
+    """Judge what followed refused requests in the checks so far, and in a few more."""
+    refused_in_passing(server)
+    expect_bodies_read(server, lambda one: not is_unauthorized(one))

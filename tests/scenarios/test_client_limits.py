@@ -11,8 +11,14 @@ from mcp_conformance.protocol.value import Value
 from mcp_conformance.requirements import catalogue
 
 LIMITS = [limit for limits in clients().values() for limit in limits]
-LINK = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")
-PLAIN = {"name": "a", "inputSchema": {"type": "object", "properties": {"b": {"type": "string"}}}}
+LINK = re.compile(r"https://(github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+|claude\.com/docs/[\w/-]+)")
+PLAIN = {
+    "name": "a",
+    "description": "Return a.",
+    "annotations": {"title": "A", "readOnlyHint": True, "openWorldHint": False, "destructiveHint": False},
+    "inputSchema": {"type": "object", "properties": {"b": {"type": "string"}}},
+    "outputSchema": {"$schema": "https://json-schema.org/draft/2020-12/schema#", "type": "object"},
+}
 
 
 def tool(name="a", **schema):
@@ -96,3 +102,30 @@ def test_what_hosts_remove_does_not_count():
 def test_the_help_names_each_client():
     help_ = BY_NAME["client"].full_help
     assert help_.endswith(f": {', '.join([*clients(), 'all'])}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "client", "changes", "where"),
+    [
+        (
+            *("output-dialect", "claude"),
+            {"outputSchema": {"$schema": "http://json-schema.org/draft-07/schema#"}},
+            "tools[0].outputSchema.$schema",
+        ),
+        ("output-dialect", "claude", {"outputSchema": {}}, ""),
+        ("top-keyword", "claude", {"inputSchema": {"type": "object", "not": {}}}, "tools[0].inputSchema.not"),
+        ("title", "directory-claude", {"annotations": {}}, "tools[0]"),
+        ("title", "directory-claude", {"annotations": {}, "title": "A"}, ""),
+        ("description", "directory-claude", {"description": " "}, "tools[0]"),
+        ("any-hint", "directory-claude", {"annotations": {"destructiveHint": False}}, ""),
+        ("any-hint", "directory-claude", {"annotations": {"openWorldHint": True}}, "tools[0]"),
+        ("each-hint", "directory-openai", {"annotations": {"readOnlyHint": True}}, "tools[0]"),
+    ],
+)
+def test_a_definition_beyond_a_limit_is_found(kind, client, changes, where):
+    assert found(kind, PLAIN | changes, client=client) == ({where} if where else set())
+
+
+def test_directories_are_asked_for_by_name():
+    assert not [name for name in chosen(["all"]) if name.startswith("directory-")]
+    assert chosen(["directory-openai"]) == ("directory-openai",)

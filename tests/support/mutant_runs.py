@@ -13,6 +13,8 @@ import zlib
 from dataclasses import dataclass
 from functools import cache
 
+from mcp_conformance.clients.limits import DIRECTORY
+from mcp_conformance.clients.limits import chosen as chosen_clients
 from mcp_conformance.clients.limits import clients as all_clients
 from mcp_conformance.protocol import revisions
 from mcp_conformance.requirements import catalogue
@@ -100,7 +102,9 @@ class MutantRun:
         budgets = {id.removeprefix("budget."): BUDGETS[id] for id in broken}
         contract = reference_contract(self.revision) if self.mutant.family == "contract" else None
         times = {"timeout": 5.0, "start_timeout": 5.0}
-        clients = tuple(all_clients()) if self.mutant.family == "client" else ()
+        clients = chosen_clients(("all",)) if self.mutant.family == "client" else ()
+        if self.mutant.family == "client_directory":
+            clients = tuple(name for name in all_clients() if name.startswith(DIRECTORY))
         sandbox = own_network() if self.needs_own_network else None
         found = {"examples": examples, "budgets": budgets, "clients": clients, "contract": contract}
         surroundings = self.mutant.family == "surroundings"

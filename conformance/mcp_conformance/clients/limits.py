@@ -16,6 +16,8 @@ from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.protocol.value import Value
 
 FOLDER, ENDING, ALL = "mcp_conformance.clients", ".toml", "all"
+DIRECTORY = "directory-"
+"""How the names of those begin that are directories of servers: what they demand is for a submission."""
 
 
 class UnknownClient(ValueError):  # noqa: N818  (an error of the user, in one line)
@@ -65,8 +67,12 @@ def _limits(text: str) -> tuple[Limit, ...]:
 
 
 def chosen(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the chosen clients, each once.  Raises `UnknownClient`."""
-    wanted = dict.fromkeys(one for name in names for one in (clients() if name == ALL else [name]))
+    """Return the names of the chosen clients, each once; all are those that are no directories.
+
+    Raises `UnknownClient`.
+    """
+    all_clients = [name for name in clients() if not name.startswith(DIRECTORY)]
+    wanted = dict.fromkeys(one for name in names for one in (all_clients if name == ALL else [name]))
     for name in wanted:
         if name not in clients():
             near = did_you_mean(name, (*clients(), ALL)) or f"; there are {', '.join(clients())} and {ALL}"
@@ -160,6 +166,39 @@ def _several_types(tools: Sequence[Value], _: None) -> Iterator[Value]:
             yield from _members(part, ["type"])
 
 
+def _other_dialects(tools: Sequence[Value], accepted: str) -> Iterator[Value]:
+    for tool in tools:
+        schema = tool.get("outputSchema")
+        named = schema.get("$schema") if schema is not None and schema.is_a(dict) else None
+        if named is not None and named.is_a(str) and named.json.rstrip("#") != accepted:
+            yield named
+
+
+def _untitled(tools: Sequence[Value], _: None) -> Iterator[Value]:
+    yield from (tool for tool in tools if not (tool.json.get("title") or _annotations(tool).get("title")))
+
+
+def _undescribed(tools: Sequence[Value], _: None) -> Iterator[Value]:
+    yield from (tool for tool in tools if not str(tool.json.get("description") or "").strip())
+
+
+def _without_any_hint(tools: Sequence[Value], hints: Sequence[str]) -> Iterator[Value]:
+    yield from (tool for tool in tools if not any(_is_hinted(tool, one) for one in hints))
+
+
+def _without_a_hint(tools: Sequence[Value], hints: Sequence[str]) -> Iterator[Value]:
+    yield from (tool for tool in tools if not all(_is_hinted(tool, one) for one in hints))
+
+
+def _is_hinted(tool: Value, hint: str) -> bool:
+    return isinstance(_annotations(tool).get(hint), bool)
+
+
+def _annotations(tool: Value) -> Mapping[str, Any]:
+    found = tool.json.get("annotations")
+    return found if isinstance(found, dict) else {}
+
+
 def _too_many(tools: Sequence[Value], most: int) -> Iterator[Value]:
     yield from tools[most : most + 1]
 
@@ -182,5 +221,10 @@ KINDS: Mapping[str, Kind] = {
     "format": Kind("no format of a string in an input schema but {}", _formats),
     "one-type": Kind("one type in each part of an input schema, not a list of types", _several_types),
     "tool-count": Kind("at most {} tools", _too_many),
+    "output-dialect": Kind("no dialect of an output schema but {}", _other_dialects),
+    "title": Kind("a title of each tool", _untitled),
+    "description": Kind("a description of each tool", _undescribed),
+    "any-hint": Kind("one of the annotations {} of each tool", _without_any_hint),
+    "each-hint": Kind("the annotations {} of each tool", _without_a_hint),
 }
 """The kinds of limits; the rule of each is ``client.`` and its name."""

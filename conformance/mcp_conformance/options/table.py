@@ -383,7 +383,8 @@ OPTIONS = (
     Option(
         "client",
         "NAME",
-        "report names and schemas that these clients refuse: claude, cursor, gemini, openai, vscode, all",
+        "report names and schemas that these clients refuse: "
+        "claude, cursor, directory-claude, directory-openai, gemini, openai, vscode, all",
         commands=RUNS,
         kind=Kind.LIST,
         reader=readers.clients,
