@@ -21,6 +21,7 @@ from mcp_conformance.protocol.jsonrpc import Kind, Line, kind, show, strict
 from mcp_conformance.protocol.last_words import panic_at
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.protocol.value import Value
+from mcp_conformance.report.connecting import connecting_clients
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.hosts import asked_hosts
 from mcp_conformance.report.model import (
@@ -247,7 +248,6 @@ def build_report(
 ) -> Report:
     """Return the report of a run, without credentials."""
     settings = subject.settings
-    redact = settings.redaction
     command = settings.shown_command
     found = interfaces(subject)
     newest = next((one for one in reversed(found) if one.server), Interface(""))
@@ -281,8 +281,9 @@ def build_report(
         hosts=asked_hosts(facts.hosts),
         links=facts.links,
         sequences=facts.sequences,
+        clients=connecting_clients(subject),
     )
-    return redact(report)
+    return settings.redaction(report)
 
 
 def interfaces(subject: Subject) -> tuple[Interface, ...]:

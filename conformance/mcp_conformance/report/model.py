@@ -11,6 +11,7 @@ from typing import Any
 from mcp_conformance.outcome import COUNTED, FAILING, FINDINGS, Defect, Outcome, worst
 from mcp_conformance.project.version import rule_page
 from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.report.connecting import ConnectingClient
 from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool
 from mcp_conformance.report.hosts import AskedHost
 from mcp_conformance.report.tool_links import ToolLink
@@ -195,7 +196,7 @@ class Report:
     that only some checks were to run, so that the verdict says nothing about that.  ``hosts`` has what the
     server asks of other hosts, if that was looked at (``--backend``); ``links`` says which tools make what
     others show, change and delete, and ``sequences`` the calls and the seconds of each phase, if sequences of
-    calls were made.
+    calls were made.  ``clients`` says which kinds of clients can connect.
     """
 
     tool_version: str
@@ -227,6 +228,7 @@ class Report:
     hosts: tuple[AskedHost, ...] = ()
     links: tuple[ToolLink, ...] = ()
     sequences: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    clients: tuple[ConnectingClient, ...] = ()
 
     @cached_property
     def counts(self) -> Mapping[Outcome, int]:

@@ -115,6 +115,11 @@ def _offer(one: Interface) -> str:
     return f"offers {', '.join(words) or 'nothing'}{found}{noise}"
 
 
+def over(report: Report) -> str:
+    """Return by which transport the clients of a report connect, after a space; empty if not known."""
+    return f" over {report.clients[0].transport}" if report.clients else ""
+
+
 def not_called_line(names: Sequence[str]) -> str:
     """Return which tools were not called, and the options that release them."""
     shown = first_names([named(name, 40) for name in names])

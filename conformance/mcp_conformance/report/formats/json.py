@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from mcp_conformance.outcome import Outcome
+from mcp_conformance.report.connecting import ConnectingClient
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.hosts import AskedHost
@@ -64,6 +66,7 @@ def _head(report: Report) -> dict[str, Any]:
             for name, counts in report.chapters.items()
         ],
         "revisions": [_interface(one) for one in report.revisions],
+        **({"clients": [asdict(one) for one in report.clients]} if report.clients else {}),
         "not_called": report.not_called,
         "notices": report.notices,
         "outdated": report.outdated,
@@ -186,6 +189,7 @@ def _report(data: Mapping[str, Any]) -> Report:
         is_partial=exercise.get("partial", False),
         hosts=tuple(AskedHost(**one) for one in data.get("hosts", ())),
         links=tuple(map(ToolLink.from_row, data.get("links", ()))),
+        clients=tuple(ConnectingClient(**one) for one in data.get("clients", ())),
     )
 
 

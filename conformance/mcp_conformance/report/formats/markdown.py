@@ -11,7 +11,7 @@ from mcp_conformance.report.exercise import FETCHED
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.hosts import HOSTS
 from mcp_conformance.report.model import Report, Result, by_reason, grouped
-from mcp_conformance.report.text import defect_lines, figures_of, vain_lines
+from mcp_conformance.report.text import defect_lines, figures_of, over, vain_lines
 from mcp_conformance.requirements.catalogue import families
 
 MAX_LENGTH = 60_000
@@ -71,6 +71,8 @@ def _head(report: Report) -> Iterator[str]:
 
 def _about(report: Report) -> Iterator[str]:
     lines = [f"**Not finished:** {code(report.ended)}"] if report.ended else []
+    if report.clients:
+        lines.append(f"**Clients{over(report)}:** {', '.join(map(str, report.clients))}")
     if report.not_run:
         lacking = ", ".join(f"{families()[name].title} ({number})" for name, number in report.not_run.items())
         lines.append(f"Checks that did not run: {lacking}")

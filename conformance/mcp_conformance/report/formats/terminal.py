@@ -15,6 +15,7 @@ from mcp_conformance.report.text import (
     defect_lines,
     figures_of,
     not_called_line,
+    over,
     sdk_note,
     server_lines,
     vain_lines,
@@ -346,7 +347,9 @@ def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
 
 
 def _starts(report: Report) -> Iterator[str]:
-    """Yield what was started or opened and what for, the lines sent, what was measured, the seconds."""
+    """Yield who can connect, what was started or opened and what for, the lines sent, figures and seconds."""
+    if report.clients:
+        yield f"clients that can connect{over(report)}: {', '.join(map(str, report.clients))}"
     for revision, purposes in report.starts.items():
         yield f"processes started in {revision}: {_purposes(purposes)}"
     for revision, purposes in report.sessions.items():
