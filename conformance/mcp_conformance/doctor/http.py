@@ -185,7 +185,7 @@ CAUSES: tuple[tuple[Test, str, str], ...] = (
     (
         lambda seen: seen.status in (401, 407),
         "The server wants credentials.",
-        "send them: --header 'Authorization: Bearer ...', or --header-env Authorization=VARIABLE",
+        "send them: --header-env Authorization=VARIABLE; or log in: mcp-conformance login, then --auth login",
     ),
     (
         lambda seen: seen.status in (403, 421),
