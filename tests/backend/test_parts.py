@@ -116,7 +116,7 @@ def test_other_systems_have_no_such_network(monkeypatch):
 def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setattr("mcp_conformance.backend.choice.find_spec", lambda _: None)
-    with pytest.raises(Unavailable, match=r"pip install 'pytest-mcp-conformance\[backend\]'"):
+    with pytest.raises(Unavailable, match=r"install 'pytest-mcp-conformance\[backend\]'"):
         backend(Choice())
 
 
