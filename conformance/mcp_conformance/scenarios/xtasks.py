@@ -462,8 +462,9 @@ def watched_task(server: Server) -> WatchedTask:
     found = require(_watched_task(server), skip="no further call became a task")
     raise_unanswered(server, *found.run.replies)
     if found.listen.acknowledgment is None:
-        answers = ", ".join(show(answer.json) for answer in found.listen.answers) or "no answer"
-        skip(f"the server acknowledges no subscription to a task: {answers}")
+        codes = [one.json for one in members(found.listen.answers, "error", "code")]
+        got = f"error {show(codes[0])}" if codes else "no error"
+        skip(f"the server acknowledges no subscription to a task: {got}")
     return found
 
 
