@@ -129,7 +129,7 @@ _NEWEST_HANDSHAKE: Checks = {
 }
 _SINCE_ICONS: Checks = {
     "server-sse-multiple-streams": {
-        "server-accepts-multiple-post-streams": ("http.post.same-id",),
+        "server-accepts-multiple-post-streams": ("jsonrpc.response-every-request",),
         "server-sse-streams-functional": ("http.sse.response-comes",),
     },
     "dns-rebinding-protection": {
