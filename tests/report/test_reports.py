@@ -19,6 +19,7 @@ import pytest
 from mcp_conformance.cli.main import main
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.text import shorten
+from mcp_conformance.report.connecting import ConnectingClient
 from mcp_conformance.report.files import file_formats, write_file
 from mcp_conformance.report.formats import badge, badge_json, github, html, sarif, terminal
 from mcp_conformance.report.formats import json as json_format
@@ -235,8 +236,10 @@ def test_schema_describes_all_members():
     described = SCHEMA["$defs"]["result"]["properties"]
     assert set(described) == {*json_format.FACTS, *json_format.EVIDENCE}
     assert SCHEMA["$defs"]["outcome"]["enum"] == list(Outcome)
-    whole = json.loads(json_format.render(replace(REPORT, hosts=(ASKED,))))
+    clients = (ConnectingClient("dual", "stdio", "yes", "2025-11-25"),)
+    whole = json.loads(json_format.render(replace(REPORT, hosts=(ASKED,), clients=clients)))
     assert set(SCHEMA["properties"]) == set(whole)
+    assert set(SCHEMA["properties"]["clients"]["items"]["properties"]) == set(whole["clients"][0])
     assert set(SCHEMA["properties"]["hosts"]["items"]["properties"]) == set(whole["hosts"][0])
 
 
