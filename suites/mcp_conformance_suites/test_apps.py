@@ -61,10 +61,21 @@ def test_interfaces_exist(server):
 @pytest.mark.requirement("apps.mime-type")
 def test_interfaces_have_their_mime_type(server):
     for each in (one for found in read_interfaces(server) for one in found.contents):
-        kind = each.get("mimeType")
-        text = kind.json if kind is not None else None
-        holds = isinstance(text, str) and text.replace(" ", "").lower() == MIME_TYPE
-        expect(each, holds, f"the mimeType {MIME_TYPE}", got=f"the mimeType {show(text)}")
+        expect_mime_type(each)
+
+
+@pytest.mark.requirement("apps.mime-list")
+def test_listed_interfaces_have_their_mime_type(server):
+    for each in require_some(listed_interfaces(server), skip="no interface is listed").values():
+        expect_mime_type(each)
+
+
+def expect_mime_type(resource):
+    """Expect the mimeType of interfaces."""
+    kind = resource.get("mimeType")
+    text = kind.json if kind is not None else None
+    holds = isinstance(text, str) and text.replace(" ", "").lower() == MIME_TYPE
+    expect(resource, holds, f"the mimeType {MIME_TYPE}", got=f"the mimeType {show(text)}")
 
 
 @pytest.mark.requirement("apps.html")
