@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import mcp_conformance_fixtures as fixtures
-from mcp_conformance.clients.limits import clients
+from mcp_conformance.clients.limits import DIRECTORY, clients
+from mcp_conformance.clients.limits import chosen as chosen_clients
 from mcp_conformance.protocol import revisions
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import checked, checks
@@ -23,6 +24,7 @@ from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance_fixtures.http_mutants import all_http_mutants, started
 from mcp_conformance_fixtures.http_unusual import UNUSUAL
 from mcp_conformance_fixtures.mutants import all_mutants
+from mcp_conformance_fixtures.mutants.client_directory import completed
 from mcp_conformance_fixtures.reference_http import HttpReference
 from support import EVERYTHING, REFERENCE, awkward, run_suite, script
 from support.bench import (
@@ -63,7 +65,7 @@ def run_in_memory(revision):
     """Run the suite on the reference server in memory; in the newest revision of each era fuzz it too."""
     examples = FUZZ_EXAMPLES["quick"] if revision in NEWEST else 0
     promised = {"budgets": dict.fromkeys(FIGURES, math.inf), "contract": reference_contract(revision)}
-    promised["clients"] = tuple(clients())
+    promised["clients"] = chosen_clients(("all",))
     return run_checks(settings_in_memory(mutated(None), examples, **promised), revision)
 
 
@@ -104,6 +106,29 @@ def is_of_api(check):
 def is_of_login(check):
     """Return whether a check judges a login, which `tests/login` makes."""
     return check.suite == "test_http_login"
+
+
+def is_of_token(check):
+    """Return whether a check tries what a credential opens, as `test_http_auth_tokens` does."""
+    return check.suite == "test_http_auth_tokens"
+
+
+def for_directories(server, request, reply):
+    """Give all tools of the reference server what the directories of clients ask for."""
+    if isinstance(request, dict) and request.get("method") == "tools/list":
+        completed(reply)
+
+
+def run_for_directories():
+    """Run the checks of the directories on a server that has all that they ask for."""
+    names = tuple(name for name in clients() if name.startswith(DIRECTORY))
+    settings = settings_in_memory(mutated(for_directories), 0, clients=names)
+    return run_checks(
+        settings,
+        revisions.LATEST_HANDSHAKE,
+        lambda check: check.suite == "test_client_directory",
+        is_whole=False,
+    )
 
 
 def is_of_stdio(check):
@@ -228,9 +253,9 @@ def test_every_check_has_run_on_a_right_server(monkeypatch):
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
     ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision).passed}
     over_http = [run_over_http(name, revision) for name in SERVED for revision in spoken_over_http(name)]
-    ran |= {name for run in over_http for name in run.passed}
+    ran |= {name for run in over_http for name in run.passed} | run_for_directories().passed
     # Tests of their own see to these.
-    own = (is_of_api, is_of_state, is_of_login)
+    own = (is_of_api, is_of_state, is_of_login, is_of_token)
     ran |= {check.name for check in all_checks() if any(one(check) for one in own)}
     unseen = SEEN_BY_PACKETS if not confined else set()
     if all(one.obstacle(Settings(REFERENCE)) for one in LOCALES):
