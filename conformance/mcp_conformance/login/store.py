@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -13,20 +12,15 @@ from pathlib import Path
 from mcp_conformance.login.login import Login
 from mcp_conformance.login.web import LoginFailed
 from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.user_folder import user_folder
 
 # Not measured: with the steps of a login some 20 kB.
 MAX_BYTES = 1_000_000
 
 
 def folder() -> Path:
-    """Return the folder of the logins: that of the platform for what programs keep."""
-    if sys.platform == "win32":
-        place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        place = Path.home() / "Library" / "Application Support"
-    else:
-        place = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return place / "mcp-conformance" / "logins"
+    """Return the folder of the logins."""
+    return user_folder() / "logins"
 
 
 def key(url: str) -> str:
