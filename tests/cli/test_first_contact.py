@@ -26,6 +26,7 @@ QUICK = ("--fuzz", "none", "--revision", "2025-11-25")
         (("run", "--maxfail", "--", *REFERENCE), "run: argument --maxfail: expected one argument"),
         (("run", "python", "server.py"), "put -- before the server's command: -- python server.py"),
         (("run", "--call", "ad", "--", *REFERENCE), "the server has no tool 'ad'; did you mean add?"),
+        (("run", "--tool", "add", "--tool", "ad", "--", *REFERENCE), "--tool: the server has no tool 'ad'"),
         (("run", "--sdk-findings", "fial", "--", *REFERENCE), "not 'fial'; did you mean fail?"),
         (("run", "--skip", "pong", "--", *REFERENCE), "--skip: no requirement or family 'pong'"),
         (

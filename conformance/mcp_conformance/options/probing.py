@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from mcp_conformance.client.session import Session
 from mcp_conformance.options.given import BadOption
@@ -52,5 +53,18 @@ def _user_error(options: RunOptions, subject: Subject) -> str:
         return f"the server {rejection}"
     if wrong := subject.error_in_samples():
         return f"{shown('example')}: {named(wrong, MAX_REASON)}"
+    if unknown := _unmatched_choice(subject):
+        return f"{shown('tool')}: the server has no tool {named(unknown)!r} (list-tools shows what it has)"
     unmatched = subject.unmatched_pattern()
     return f"{shown('call')}: {named(unmatched, MAX_REASON)}" if unmatched else ""
+
+
+def _unmatched_choice(subject: Subject) -> str:
+    """Return a name in ``--tool`` that no listed tool has; empty if each has one, or if it can't be said."""
+    settings, live = subject.settings, subject.live
+    is_cut = settings.not_tools or any(len(one.tools) >= settings.max_tools for one in live)
+    if not live or is_cut or any(one.failures for one in live):
+        return ""
+    names = [tool.name for one in live for tool in one.tools]
+    unmatched = (one for one in settings.only_tools if not any(fnmatchcase(name, one) for name in names))
+    return next(unmatched, "")
