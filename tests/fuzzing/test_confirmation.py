@@ -68,12 +68,13 @@ def test_a_request_whose_process_has_ended_is_sent_again(fuzzer):
     assert seconds > CONFIRMED_AFTER - 0.1
 
 
-def test_what_takes_a_tool_long_is_told_apart_from_what_a_parser_drops(tmp_path, monkeypatch):
+@pytest.mark.parametrize("long", ["a text of 1 MiB as member 'text'", "10000 members"])
+def test_what_takes_a_tool_long_is_told_apart_from_what_a_parser_drops(tmp_path, monkeypatch, long):
     monkeypatch.setattr(Fuzzer, "_database", InMemoryExampleDatabase())
     settings = settings_in_memory(mutated(silent_on_odd), 10, timeout=5.0, transcripts=tmp_path)
     server = Server(settings, probe(settings, REVISION, exactly=True))
     made = Fuzzer(server, FuzzTarget.of_tool(server.call(server.tool("echo"))), "hostile arguments")
-    names = ("a lone low surrogate", "a text of 1 MiB as member 'text'", "5,000 digits")
+    names = ("a lone low surrogate", long, "5,000 digits")
     made.try_hostile([(name, encode({"text": ODD + name})) for name in names], answers)
     made.begin_confirming()
     settings.clock.now += CONFIRMED_AFTER

@@ -102,6 +102,7 @@ CROSSED.history = (
     Line.sending(request("ping", id=2)),
 )
 SPACED = Line(True, encode(request("ping")) + b" \t\r")
+MANY = {f"m{index}": 0 for index in range(10_000)}
 NOTICE = notification("notifications/message", level="error", data="Internal Server Error")
 LISTEN = request("subscriptions/listen", notifications={})
 LEVEL = [finding(request("tools/list", _meta={LOG_LEVEL: "loud"}), result(tools=[]))]
@@ -211,6 +212,7 @@ SAMPLES = {
         PY1: [
             finding((request("ping", id="7"), request("ping", id=7))),
             finding({**READ, "params": {"uri": "\ud800"}}, NOTICE, fault=Silence(3)),
+            finding({**CALL, "params": {"name": "a", "arguments": MANY}}, NOTICE, fault=Silence(3)),
             blocked(request("ping"), Closed(1, "anyio.BrokenResourceError")),
             CROSSED,
         ],

@@ -97,7 +97,7 @@ READABLE = (
 )
 """The values that no parser refuses, so that a server can answer with the id of the request."""
 
-SLOW_AT_MOST = READABLE | {LONG_TEXT, LONG_NAME}
+SLOW_AT_MOST = READABLE | {LONG_TEXT, LONG_NAME, f"{FLOOD_SIZE} members"}
 """The values that a parser refuses only for their size: without an answer, it is the tool that takes long."""
 
 WRONG_TYPES = {"null": b"null", "a number": b"0", "true": b"true", "an array": b"[]", "an object": b"{}"}

@@ -220,6 +220,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("jsonrpc.method-not-found", GO, p.refused_without_json, PROXY, GO_TEXT),
     *_for(PYTHON, "jsonrpc.response-every-request", p.confused_ids, PROXY),
     *_for(PYTHON, "jsonrpc.response-every-request", p.dropped_unreadable, NO_HANDLER),
+    Fact("jsonrpc.response-every-request", PY1, p.delayed_by_members, NO_HANDLER, framework=FASTMCP_3),
     Fact(
         *("jsonrpc.response-exactly-once", PY1, p.second_answer_cancelled, NO_HANDLER, PY_CANCEL),
         mended=PY_MENDED,

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from mcp_conformance.client.reply import Closed, Silence, Unanswered
+from mcp_conformance.generation.boundary import FLOOD_SIZE
 from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind
 from mcp_conformance.protocol.methods import LISTS
@@ -524,6 +525,19 @@ def dropped_unreadable(evidence: Evidence) -> bool:
     is_long = isinstance(evidence.fault, Silence | None) and not evidence.answers
     is_long &= LONG_INTEGER.search(evidence.last) is not None
     return is_long or _dropped(evidence, MAX_PYDANTIC_DEPTH, (int,), BEYOND_INT)
+
+
+def delayed_by_members(evidence: Evidence) -> bool:
+    """Accept a call without an answer in time, by a server that goes on, with many arguments.
+
+    Pydantic finds an error for each argument that the function does not take, and the errors are formatted
+    before the answer: 5 to 30 s for 10,000 of them.
+    """
+    if not isinstance(evidence.fault, Silence | None) or evidence.answers:
+        return False
+    asked = [one["params"] for one in evidence.requests if one["method"] == "tools/call"]
+    arguments = [one.get("arguments") for one in asked if isinstance(one, Mapping)]
+    return any(isinstance(one, Mapping) and len(one) >= FLOOD_SIZE for one in arguments)
 
 
 def dropped_by_net(evidence: Evidence) -> bool:
