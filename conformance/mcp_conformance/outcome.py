@@ -156,7 +156,7 @@ class Defect(StrEnum):
 
 DOES: Mapping[Defect, tuple[str, str]] = {
     Defect.DIES: ("ends its process", "end the process"),
-    Defect.HANGS: ("does not answer", "do not answer"),
+    Defect.HANGS: ("leaves a request unanswered", "leave requests unanswered"),
     Defect.THROWS: ("throws", "throw"),
     Defect.LEAKS: ("shows what others may not see", "show what others may not see"),
     Defect.EXPOSED: ("is open to any web page", "are open to any web page"),
