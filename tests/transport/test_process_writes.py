@@ -3,6 +3,7 @@
 import sys
 import threading
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,7 +64,8 @@ def test_a_child_that_reads_nothing_holds_up_one_write(started, monkeypatch):
 def talk(random):
     """Write and read at random, as a session does, beside a child that answers each line with many."""
     process = object.__new__(Process)
-    vars(process).update(_lines=ByteQueue(), _writes=ByteQueue(), _is_clogged=False)
+    confined = SimpleNamespace(traffic=None)
+    vars(process).update(_lines=ByteQueue(), _writes=ByteQueue(), _is_clogged=False, _confined=confined)
     process._written_at_once = lambda data: False
     answers, size = random.choice((0, 1, 3, 210)), random.choice((1, 100, 3_000))
 
