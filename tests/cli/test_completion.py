@@ -14,10 +14,20 @@ from support.running import COMMAND, environment
         ("mcp-conformance run --requ", "--require-exercised"),
         ("mcp-conformance explain tools.structured.c", "tools.structured.conforms"),
         ("mcp-conformance call x --server ta", "tally"),
+        ("mcp-conformance run --config mcp.json --server no", "notes"),
+        ("mcp-conformance run --profile n", "nightly"),
+        ("mcp-conformance call sh", "share"),
+        ("mcp-conformance run --tool su", "sum"),
     ],
 )
 def test_the_shell_completes(line, wanted, tmp_path):
-    (tmp_path / "mcp-conformance.toml").write_text('[servers.tally]\ncommand = "python x.py"\n')
+    configuration = '[servers.tally]\ncommand = "python x.py"\n[profiles.nightly]\nfuzz = "thorough"\n'
+    (tmp_path / "mcp-conformance.toml").write_text(configuration)
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {"notes": {"command": "x"}}}')
+    (tmp_path / "mcp-contract.json").write_text('{"offers": [{"tools": {"share": {}}}]}')
+    known = tmp_path / ".mcp-conformance" / "known"
+    known.mkdir(parents=True)
+    (known / "1.json").write_text('{"tools": {"sum": {}}}')
     answer = tmp_path / "answer"
     asked = {
         "_ARGCOMPLETE": "1",

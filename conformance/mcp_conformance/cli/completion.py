@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 ASKED = "_ARGCOMPLETE"
 """The environment variable by which the shell asks for completions."""
+CONTRACT, KNOWN = "mcp-contract.json", ".mcp-conformance/known"
+"""The files here with names of tools: the contract, and what earlier runs have kept."""
 
 
 def is_asked() -> bool:
@@ -23,10 +27,9 @@ def complete(parser: argparse.ArgumentParser) -> None:
     except ImportError:
         return
     for action in _all_actions(parser):
-        if action.dest == "server":
-            action.completer = _servers  # type: ignore[attr-defined]
-        elif action.dest in {"id", "pattern", "select"}:
-            action.completer = _rules  # type: ignore[attr-defined]
+        for dests, completer in COMPLETERS:
+            if (action.metavar if action.dest == "name" else action.dest) in dests:
+                action.completer = completer  # type: ignore[attr-defined]
     argcomplete.autocomplete(parser)
 
 
@@ -45,12 +48,57 @@ def _rules(prefix: str, **_: Any) -> list[str]:
     return [id for id in catalogue.all_requirements() if id.startswith(prefix)]
 
 
-def _servers(prefix: str, **_: Any) -> list[str]:
-    """Return the names of the servers of the configuration file that begin so."""
+def _servers(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """Return the names of the servers that begin so, of a client's configuration if it is named."""
+    from mcp_conformance.project.client_configs import BadConfig, read_config  # noqa: PLC0415  (slow)
+
+    path = getattr(parsed_args, "config", None)
+    if path is None:
+        return _in_configuration("servers", prefix)
+    try:
+        return [name for name in read_config(Path(path)).servers if name.startswith(prefix)]
+    except BadConfig:
+        return []
+
+
+def _profiles(prefix: str, **_: Any) -> list[str]:
+    """Return the names of the profiles of the configuration file that begin so."""
+    return _in_configuration("profiles", prefix)
+
+
+def _in_configuration(table: str, prefix: str) -> list[str]:
     from mcp_conformance.cli.arguments import UsageError, configuration  # noqa: PLC0415  (slow)
 
     try:
         file = configuration("run")
     except UsageError:
         return []
-    return [name for name in file.servers if name.startswith(prefix)] if file is not None else []
+    return [name for name in getattr(file, table) if name.startswith(prefix)] if file is not None else []
+
+
+def _tools(prefix: str, **_: Any) -> list[str]:
+    """Return the names of tools that begin so, as earlier runs here and the contract know them.
+
+    To start the server for a press of a key would take too long, and could do anything.
+    """
+    files = [Path(CONTRACT), *Path(KNOWN).glob("*.json")]
+    return sorted({name for file in files for name in _tools_in(file) if name.startswith(prefix)})
+
+
+def _tools_in(file: Path) -> Iterator[str]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        yield from found.get("tools") or ()
+        for offer in found.get("offers") or ():
+            yield from offer.get("tools") or ()
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return
+
+
+COMPLETERS = (
+    ({"server"}, _servers),
+    ({"id", "pattern", "select"}, _rules),
+    ({"profile"}, _profiles),
+    ({"tool", "not_tool", "call", "TOOL"}, _tools),
+)
+"""What completes the words of the arguments with these names; a ``name`` is known by what help calls it."""
