@@ -179,6 +179,31 @@ def test_a_limiter_of_a_tool_that_writes_is_recognised_if_it_may_be_called(relea
     server.close()
 
 
+def test_tool_errors_in_vain_hide_no_limiter_with_a_code_of_its_own():
+    bucket = Bucket(300, 2.0, with_own_code, {"tools/call"})
+
+    def refuses(server, request, reply):
+        if isinstance(request, dict) and method(request) == "tools/call" and reply:
+            city = request["params"]["arguments"]["city"]
+            text = {"content": [{"type": "text", "text": f"{city} is unknown."}], "isError": True}
+            return bucket(server, request, reply) or (None if city == "Kyiv" else answered(request, text))
+        return None
+
+    settings = settings_in_memory(mutated(refuses))
+    bucket.clock = settings.clock
+    server = Server.of(probe_all(settings, (HANDSHAKE,)), HANDSHAKE)
+    params = {"name": "weather", "arguments": {"city": "Kyiv", "units": "metric"}}
+    server.session.request("tools/call", params)
+    limiter = Limiter(server.sessions)
+    for letter in "abcd":
+        other = {**params, "arguments": {"city": letter, "units": "metric"}}
+        assert not limiter.is_reason(server.session.request("tools/call", other).lines)
+    replies = [server.session.request("tools/call", params) for _ in range(300)]
+    assert replies[-1].code == -31999
+    assert limiter.is_reason(replies[-1].lines)
+    server.close()
+
+
 def test_the_search_for_a_limiter_ends_after_some_bursts_in_vain():
     def refuses(server, request, reply):
         if not (isinstance(request, dict) and method(request) == "tools/call" and reply):

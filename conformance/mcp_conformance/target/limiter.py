@@ -33,7 +33,10 @@ MAX_AT_ONCE = 8
 # excel-mcp-server refuses unknown members in 28 texts: a burst for each was a tenth of all calls.  Not
 # measured: a limiter has one text or two, which come among the first.
 MAX_BURSTS_IN_VAIN = 3
-"""How many bursts of calls, and of other requests, may be served as a whole before no more are sent."""
+"""How many bursts may be served as a whole before no more are sent: of calls, and of other requests.
+
+Errors with a code of the server's own have theirs apart from tool errors, of which some tools have many.
+"""
 # Windows of a second are the shortest; a limiter of a minute is recognised, and not waited for.
 WAITS = (1.0, 2.0, 4.0, 8.0)
 """How long to wait before it is seen again whether the server serves such a request."""
@@ -48,7 +51,7 @@ class Limiter:
     def __init__(self, sessions: Sessions):
         self._sessions = sessions
         self._examined: set[Refusal] = set()
-        self._in_vain: Counter[bool] = Counter()
+        self._in_vain: Counter[tuple[bool, bool]] = Counter()
 
     def is_reason(self, lines: Sequence[Line]) -> bool:
         """Return whether one of these lines is a refusal that comes for the number of requests.
@@ -66,7 +69,8 @@ class Limiter:
     def _knows(self, refusal: Refusal, line: Line, *, is_call: bool) -> bool:
         """Return whether a refusal comes for the number of requests; examine it the first time."""
         known = self._sessions.settings.spacing.refusals
-        if refusal not in known | self._examined and self._in_vain[is_call] < MAX_BURSTS_IN_VAIN:
+        is_new = refusal not in known | self._examined
+        if is_new and self._in_vain[is_call, refusal[0] == TOOL_ERROR] < MAX_BURSTS_IN_VAIN:
             with ExitStack() as stack:
                 found = self._control(line, stack, is_call=is_call)
                 if found is not None:
@@ -78,7 +82,7 @@ class Limiter:
     def _is_met(self, session: Session, control: dict[str, Any], refusal: Refusal) -> bool:
         is_call = _is_call(control)
         if not any(self._is_refused(session, control, refusal)):
-            self._in_vain[is_call] += 1
+            self._in_vain[is_call, refusal[0] == TOOL_ERROR] += 1
             return False
         passed = 0.0
         for seconds in WAITS:
