@@ -38,7 +38,7 @@ NOT_OVER_HTTP = {
 """Mutants of messages whose fault does not show over HTTP, and why."""
 
 
-SHARE, HTTP_SHARE, MESSAGES_SHARE = 2, 48, 3
+SHARE, HTTP_SHARE, MESSAGES_SHARE = 3, 48, 4
 FUZZED = {one.name for one in all_http_mutants() if one.is_fuzzed}
 ALONE = {
     "http_auth": "test_http_auth",
