@@ -45,6 +45,10 @@ class Upstream(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
 
+    def do_HEAD(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
@@ -118,6 +122,19 @@ def test_events_pass_and_are_messages(tapped: HTTPConnection, tape: KeptTape) ->
     assert tapped.getresponse().read() == EVENTS
     heard = [row for row in tape.rows(6) if row["carried_by"].endswith(" event")]
     assert [json.loads(row["raw"]) for row in heard] == [answers(2)] * 2
+
+
+def test_a_web_page_of_another_host_is_refused(tapped: HTTPConnection) -> None:
+    tapped.request("POST", "/mcp", "{}", {**HEADERS, "Host": "evil.example:80"})
+    assert tapped.getresponse().status == 403
+    assert Upstream.asked.empty()
+
+
+def test_an_answer_to_head_has_no_body(tapped: HTTPConnection) -> None:
+    tapped.request("HEAD", "/mcp", headers=HEADERS)
+    assert tapped.getresponse().read() == b""
+    tapped.request("POST", "/mcp", json.dumps(asks(2, "ping")), HEADERS)  # on the same connection
+    assert tapped.getresponse().read() == EVENTS
 
 
 def test_a_server_that_is_gone_is_a_bad_gateway() -> None:

@@ -10,6 +10,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcp_conformance.tap.tape import Tape, What
 from mcp_conformance.transport.http.endpoint import Endpoint
@@ -19,10 +20,13 @@ HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "host")
 )
 """Headers that are about one connection (RFC 9110, 7.6.1), and the host, which is another one."""
+KEPT_BACK = HOP_BY_HOP | {"content-length", "accept-encoding"}
+"""Headers of a request that are not passed on; what comes compressed could not be written down."""
+LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
 MAX_RECORDED = 16_000_000
 """Of a longer body nothing is recorded; it passes."""
 SESSION = "mcp-session-id"
-BAD_GATEWAY = 502
+FORBIDDEN, BAD_GATEWAY = 403, 502
 
 
 def forward_http(port: int, url: str, tape: Tape, ready: Callable[[str], None]) -> None:
@@ -59,6 +63,9 @@ class _Handler(BaseHTTPRequestHandler):
     numbers: Iterator[int]
 
     def _forward(self) -> None:
+        if urlsplit(f"//{self.headers.get('Host', '')}").hostname not in LOOPBACK:
+            self.send_error(FORBIDDEN, explain="a web page of another host asks")  # by DNS rebinding
+            return
         body = self._body()
         number = next(self.numbers)
         scheme = HTTPSConnection if self.upstream.scheme == "https" else HTTPConnection
@@ -90,11 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _ask(self, connection: HTTPConnection, body: bytes) -> None:
         connection.putrequest(self.command, self.path, skip_accept_encoding=True)
         for name, text in self.headers.items():
-            if name.lower() not in (
-                *HOP_BY_HOP,
-                "content-length",
-                "accept-encoding",
-            ):  # to be read, and written down
+            if name.lower() not in KEPT_BACK:
                 connection.putheader(name, text)
         if body or self.command in ("POST", "PUT", "PATCH"):
             connection.putheader("Content-Length", str(len(body)))
@@ -105,7 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, text in response.headers.items():
             if name.lower() not in HOP_BY_HOP:
                 self.send_header(name, text)
-        is_chunked = response.headers.get("Content-Length") is None and response.status not in (204, 304)
+        has_body = self.command != "HEAD" and response.status not in (204, 304)
+        is_chunked = has_body and response.headers.get("Content-Length") is None
         if is_chunked:
             self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
