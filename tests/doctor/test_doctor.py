@@ -75,7 +75,7 @@ CERTAIN = {
 """Causes that are certain, and found without waiting for a timeout."""
 
 
-@pytest.mark.parametrize("name", CERTAIN)
+@pytest.mark.parametrize("name", some_of(CERTAIN, 2))
 def test_a_certain_cause_is_named(name, examine):
     exit, output = examine("--", *broken_server(name))
     assert exit == 1, output
