@@ -17,12 +17,12 @@ from mcp_conformance.expect import (
     require,
     require_answer,
     require_some,
-    skip,
 )
 from mcp_conformance.protocol.jsonrpc import id_key
 from mcp_conformance.protocol.progress import progress_in
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.scenarios.invalid_requests import require_known_method, require_own_refusal
+from mcp_conformance.scenarios.task_ids import expect_unguessable
 from mcp_conformance.scenarios.task_snapshots import (
     ENDED,
     STATUS,
@@ -49,9 +49,6 @@ from mcp_conformance.scenarios.tasks import (
 from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
 
-MIN_IDS = 3
-MIN_DIFFERENT_CHARACTERS = 8
-MIN_ID_LENGTH = 16
 STATUSES = ("working", "input_required", *ENDED)
 PARTS = (("list",), ("cancel",), ("requests",), ("requests", "tools"), ("requests", "tools", "call"))
 TASK_MEMBERS = ("taskId", "status", "createdAt", "lastUpdatedAt", "ttl")
@@ -199,28 +196,12 @@ def test_no_two_tasks_have_the_same_id(server):
 @pytest.mark.requirement("tasks.id-unguessable")
 @pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_id_of_a_task_cannot_be_guessed(server):
-    lines = {one.id: one.task.lines for one in creations(server)}
-    if len(lines) < MIN_IDS:
-        skip(f"fewer than {MIN_IDS} tasks were made")
-    ids = sorted(lines)
-    different = max(map(len, ids)) - common_prefix(ids) - common_prefix([id[::-1] for id in ids])
-    got = ", ".join(ids[:MIN_IDS])
-    if different < MIN_DIFFERENT_CHARACTERS:
-        expected = f"ids in which at least {MIN_DIFFERENT_CHARACTERS} characters differ"
-        raise Finding(expected, got, lines[ids[0]])
-    if len(ids[0]) < MIN_ID_LENGTH:
-        raise Finding(f"ids of at least {MIN_ID_LENGTH} characters", got, lines[ids[0]], advisory=True)
+    expect_unguessable({one.id: one.task.lines for one in creations(server)})
 
 
 def creations(server):
     """Return the snapshot of each task in the answer to its creation."""
     return [one for one in task_snapshots(server) if one.method == "tools/call"]
-
-
-def common_prefix(texts):
-    """Return the number of characters that all texts begin with."""
-    columns = [len(set(column)) == 1 for column in zip(*texts, strict=False)]
-    return [*columns, False].index(False)
 
 
 # The members of a task

@@ -30,6 +30,7 @@ from mcp_conformance.protocol.revisions import LACKS_CAPABILITY
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.scenarios.http_modern import is_mismatch
 from mcp_conformance.scenarios.http_requests import post
+from mcp_conformance.scenarios.task_ids import expect_unguessable
 from mcp_conformance.scenarios.task_snapshots import ENDED, status_of, task_id
 from mcp_conformance.scenarios.xtasks import (
     EXTENSION,
@@ -63,8 +64,6 @@ ENVELOPE = {"resultType", "_meta"}
 """The members that any result may have."""
 RELATED = "io.modelcontextprotocol/related-task"
 OLDER = ("task", "ttl", "pollInterval", "requestState")
-MIN_IDS, MIN_DIFFERENT_CHARACTERS, MIN_ID_LENGTH = 3, 8, 16
-"""As for the ids of 2025-11-25: random ones of eight characters differ in eight places."""
 
 
 def is_time(value):
@@ -192,23 +191,7 @@ def test_a_task_has_no_older_members(server):
 @pytest.mark.requirement("xtasks.id-unguessable")
 @pytest.mark.capability("extensions", "io.modelcontextprotocol/tasks")
 def test_the_id_of_a_task_cannot_be_guessed(server):
-    lines = ids_of(list(every_run(server)))
-    ids = sorted(lines)
-    if len(ids) < MIN_IDS:
-        skip(f"fewer than {MIN_IDS} tasks were made")
-    different = max(map(len, ids)) - common_prefix(ids) - common_prefix([id[::-1] for id in ids])
-    got = ", ".join(ids[:MIN_IDS])
-    if different < MIN_DIFFERENT_CHARACTERS:
-        expected = f"ids in which at least {MIN_DIFFERENT_CHARACTERS} characters differ"
-        raise Finding(expected, got, lines[ids[0]])
-    if len(ids[0]) < MIN_ID_LENGTH:
-        raise Finding(f"ids of at least {MIN_ID_LENGTH} characters", got, lines[ids[0]], advisory=True)
-
-
-def common_prefix(texts):
-    """Return the number of characters that all texts begin with."""
-    columns = [len(set(column)) == 1 for column in zip(*texts, strict=False)]
-    return [*columns, False].index(False)
+    expect_unguessable(ids_of(list(every_run(server))))
 
 
 @pytest.mark.requirement("xtasks.durable")

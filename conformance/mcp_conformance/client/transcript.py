@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -125,7 +125,7 @@ class Transcript:
         if not rows or rows[0].get("format") != FORMAT:
             raise BadTranscript(f"line 1: a header with format {FORMAT} is expected")
         try:
-            lines = tuple(_line(row) for row in rows[1:] if _is_line(row))
+            lines = tuple(line_of_row(row) for row in rows[1:] if _is_line(row))
             command, revision, about = (rows[0][name] for name in ("command", "revision", "about"))
             is_redacted, folder = bool(rows[0].get("redacted")), str(rows[0].get("folder", ""))
             revision = next((row["revision"] for row in reversed(rows) if row.get("revision")), revision)
@@ -165,7 +165,8 @@ def _moved(line: Line, pairs: Sequence[tuple[bytes, bytes]]) -> Line:
     return replace(Line.received(raw, line.at, line.carried_by), sent=line.sent) if raw != line.raw else line
 
 
-def _line(row: dict[str, Any]) -> Line:
+def line_of_row(row: Mapping[str, Any]) -> Line:
+    """Return the line that a row of the file has."""
     line = Line.received(row["raw"].encode("latin-1"), float(row["at"]), str(row.get("carried_by", "")))
     return replace(line, sent=bool(row["sent"]))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from mcp_conformance.client.transcript import line_of_row
 from mcp_conformance.protocol.jsonrpc import Line
 
 
@@ -13,8 +13,7 @@ def line_of(row: Mapping[str, Any]) -> Line | None:
     """Return the line of a row; None for one of another kind, or of which only the beginning is kept."""
     if "raw" not in row or "cut_from" in row:
         return None
-    read = Line.received(row["raw"].encode("latin-1"), row["at"], row.get("carried_by", ""))
-    return replace(read, sent=row["sent"])
+    return line_of_row(row)
 
 
 def headers_of(row: Mapping[str, Any]) -> Mapping[str, str] | None:

@@ -80,8 +80,8 @@ class _File:
         if hiding.has_learned:
             self._file.close()
             new = self.path.with_suffix(".new")
-            with self.path.open(encoding="ascii") as old, new.open("x", encoding="ascii") as file:
-                new.chmod(0o600)
+            _create(new)
+            with self.path.open(encoding="ascii") as old, new.open("a", encoding="ascii") as file:
                 file.writelines(json.dumps(hiding.row(json.loads(row))) + "\n" for row in old)
             new.replace(self.path)
             self._file = self.path.open("a", encoding="ascii")
@@ -102,8 +102,13 @@ def _new_file(folder: Path, number: int) -> Path:
         (folder / ".gitignore").write_text("*\n", encoding="ascii")
     later = f"-{number}" if number else ""
     path = folder / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}{later}.jsonl"
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    _create(path)
     return path
+
+
+def _create(path: Path) -> None:
+    """Create a file that only the user can read."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _rows(rest: Iterator[Frame]) -> Iterator[tuple[str, Row]]:
