@@ -11,7 +11,39 @@ TIME = "<time>"
 """What stands in the place of a time of the clock."""
 NEAR_SECONDS = 26 * 3600.0
 """How far a time of the clock is from the clock: a day, as it may be a date in any zone, and some hours."""
-QUARTER_SECONDS, CLOCK_SLACK_SECONDS = 0.05
+QUARTER_SECONDS, CLOCK_SLACK_SECONDS = 900.0, 120.0
+"""Zones differ by quarters of an hour, in which a time without a date is at most so far from the clock."""
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_MONTH = rf"(?P<month>{'|'.join(MONTHS)})[a-z]*"
+_OTHER_MONTH = _MONTH.replace("month", "month2")
+_CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\b\.?)?"
+_ZONE = r"(?: ?(?:Z\b|UTC|GMT)(?:[+-]\d{2}:?\d{2})?| ?[+-]\d{2}:?\d{2}\b| [A-Z]{3,4}\b)?(?: \([A-Z][\w ]+\))?"
+_AT = rf"(?:(?:,| at)? {_CLOCK}{_ZONE})?"
+_DAY_NAME = rf"(?:\b(?:{'|'.join(day[:3] for day in DAYS)})[a-z]*,? )?"
+SPANS = re.compile(
+    "|".join(
+        (
+            rf"(?P<iso>\d{{4}}[-/.]\d{{2}}[-/.]\d{{2}})(?:(?:T| |, ){_CLOCK}{_ZONE})?",
+            rf"{_DAY_NAME}\b{_MONTH}\.? +(?P<day>\d{{1,2}}),? (?:{_CLOCK}{_ZONE} )?(?P<year>\d{{4}}){_AT}",
+            rf"{_DAY_NAME}(?P<day2>\d{{1,2}})\.?[ -]{_OTHER_MONTH}\.?,?[ -](?P<year2>\d{{4}}){_AT}",
+            rf"(?P<numeric>\b\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}\b)(?:,? {_CLOCK})?",
+            rf"(?P<clock>\b{_CLOCK}){_ZONE}",
+            r"(?P<epoch>(?<![\w.-])\d{10}(?:\d{3}|\d{6}|\d{9}|\.\d+)?(?![\w-]))",
+            rf"(?P<weekday>\b(?:{'|'.join(DAYS)})\b)",
+        )
+    )
+)
+"""A time in each of the forms that programs write, with a group for what decides whether it is near."""
+DURATION = "<duration>"
+"""What stands in the place of a duration."""
+UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+AMOUNT = re.compile(
+    r"(?<![\w.])(\d+(?:\.\d+)?) ?(ns|us|µs|ms|milliseconds?|s|secs?|seconds?)(?![\w])", re.IGNORECASE
+)
+NAME = re.compile(r"(?:(?i:duration|elapsed|latency|took|time|millis|seconds)|(?:_|^)ms|(?<=[a-z])Ms)$")
+"""How the names of members with durations end."""
+SLACK_SECONDS = 0.05
 """Not measured: how much longer a server may say that it took than we have waited, as it rounds."""
 
 
