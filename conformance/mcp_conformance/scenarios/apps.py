@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.expect import require_some
-from mcp_conformance.protocol.value import Value
+from mcp_conformance.protocol.html import Purpose
+from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 
@@ -21,20 +20,12 @@ MIME_TYPE = "text/html;profile=mcp-app"
 # Not measured: a server has one interface or a few; more of one kind teach nothing.
 MAX_READS = 20
 """How many interfaces are read."""
-LOADED = {
-    "script": ("src", "resourceDomains"),
-    "img": ("src", "resourceDomains"),
-    "audio": ("src", "resourceDomains"),
-    "video": ("src", "resourceDomains"),
-    "source": ("src", "resourceDomains"),
-    "track": ("src", "resourceDomains"),
-    "link": ("href", "resourceDomains"),
-    "iframe": ("src", "frameDomains"),
+DOMAINS: dict[Purpose, str] = {
+    "resource": "resourceDomains",
+    "frame": "frameDomains",
+    "base": "baseUriDomains",
 }
-"""The elements that load something: the attribute with the address, and the list with its origin."""
-LOADING_LINKS = {"stylesheet", "icon", "preload", "modulepreload"}
-"""The relations of links that load something."""
-DOCTYPE = re.compile(r"(?:\s|<!--.*?-->)*<!doctype\s+html\b", re.IGNORECASE | re.DOTALL)
+"""The list of a csp that has to have the origin of an address, by the purpose of that."""
 
 
 @dataclass(frozen=True)
@@ -94,32 +85,22 @@ def listed_interfaces(server: Server) -> dict[str, Value]:
     return {uri.json: one for uri, one in listed if uri is not None and uri.json in uris}
 
 
-def begins_as_document(text: str) -> bool:
-    """Return whether a text begins with a doctype of HTML."""
-    return DOCTYPE.match(text.removeprefix("\ufeff")) is not None
+def undeclared(
+    interface: Interface, entry: Value | None, addresses: Iterable[tuple[str, Purpose]]
+) -> list[tuple[str, str]]:
+    """Return the addresses whose origins an interface does not declare, each with the list that lacks it.
 
-
-def assets(text: str) -> list[tuple[str, str]]:
-    """Return the absolute addresses that a document loads, each with the list that has to have its origin."""
-    parser = _Assets()
-    parser.feed(text)
-    return parser.found
-
-
-class _Assets(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found = list[tuple[str, str]]()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attribute, domains = LOADED.get(tag, ("", ""))
-        values = dict(attrs)
-        if tag == "link" and not LOADING_LINKS & set((values.get("rel") or "").lower().split()):
-            return
-        url = (values.get(attribute) or "").strip()
-        url = f"https:{url}" if url.startswith("//") else url
-        if url.lower().startswith(("http://", "https://")):
-            self.found.append((url, domains))
+    A list that is not an array declares nothing that can be judged.
+    """
+    values = [*interface.contents, *([entry] if entry is not None else [])]
+    csp = {domains: members(values, "_meta", "ui", "csp", domains) for domains in DOMAINS.values()}
+    wanted = [(url, DOMAINS[purpose]) for url, purpose in dict.fromkeys(addresses)]
+    return [
+        (url, domains)
+        for url, domains in wanted
+        if all(one.is_a(list) for one in csp[domains])
+        and not is_covered(url, [origin for one in csp[domains] for origin in _strings(one)])
+    ]
 
 
 def is_covered(url: str, origins: list[str]) -> bool:
@@ -134,12 +115,6 @@ def is_covered(url: str, origins: list[str]) -> bool:
         if origin in ("*", f"{parts.scheme}:") or (is_host and scheme in ("", parts.scheme)):
             return True
     return False
-
-
-def declared(values: list[Value], domains: str) -> list[str]:
-    """Return the origins in a list of the csp of these values."""
-    lists = [one.get("_meta", "ui", "csp", domains) for one in values]
-    return [one for found in lists if found is not None for one in _strings(found)]
 
 
 def _strings(value: Value) -> list[str]:
