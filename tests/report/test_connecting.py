@@ -1,7 +1,9 @@
 """Who can connect: each kind of client by what the probe of a run saw, and in each format."""
 
 import json
+import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 
@@ -11,6 +13,12 @@ from mcp_conformance.report.formats.html import render as html
 from mcp_conformance.report.formats.json import read
 from mcp_conformance.report.formats.json import render as as_json
 from mcp_conformance.report.formats.markdown import render as markdown
+from mcp_conformance.report.formats.sarif import render as sarif
+from mcp_conformance.report.formats.terminal import render as terminal
+from mcp_conformance.report.servers.html import render as servers_html
+from mcp_conformance.report.servers.markdown import render as servers_markdown
+from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
+from mcp_conformance.report.servers.text import clients_table
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import LOCKED, START, ProbeFailure, Subject, Surface
 from mcp_conformance_fixtures.http_unusual import HandshakesOnly, ModernOnly
@@ -75,12 +83,46 @@ def test_a_run_says_who_can_connect(http, expected, capfd):
     assert {one["transport"] for one in report["clients"]} == {"Streamable HTTP"}
 
 
+CLIENTS = (
+    ConnectingClient("handshake-only", "stdio", "not tried"),
+    ConnectingClient("modern-only", "stdio", "no"),
+    ConnectingClient("dual", "stdio", "yes", HANDSHAKE),
+)
+TITLE = "clients that can connect over stdio"
+LISTED = "handshake-only not tried, modern-only no, dual yes (2025-11-25)"
+
+
 def test_each_format_shows_it():
-    clients = (
-        ConnectingClient("modern-only", "stdio", "no"),
-        ConnectingClient("dual", "stdio", "yes", HANDSHAKE),
+    report = replace(REPORT, clients=CLIENTS)
+    assert f"\n{TITLE}: {LISTED}\n" in terminal(report)
+    assert f"**{TITLE.capitalize()}:** {LISTED}" in markdown(report)
+    assert TITLE in html(report)
+    assert read(as_json(report)).clients == CLIENTS
+    (run,) = json.loads(sarif(report))["runs"]
+    assert run["invocations"][0]["properties"]["clients"] == json.loads(as_json(report))["clients"]
+
+
+def test_the_reports_on_several_servers_show_it_for_each():
+    over_http = tuple(replace(one, transport="Streamable HTTP", can="no", revision="") for one in CLIENTS)
+    outcomes = (
+        ServerOutcome("near", 0, report=replace(REPORT, clients=CLIENTS)),
+        ServerOutcome("far", 0, report=replace(REPORT, clients=over_http)),
+        ServerOutcome("lost", None, "it is remote"),
     )
-    report = replace(REPORT, clients=clients)
-    assert "**Clients over stdio:** modern-only no, dual yes (2025-11-25)" in markdown(report)
-    assert "clients over stdio" in html(report)
-    assert read(as_json(report)).clients == clients
+    servers = ServersReport("mcp.json", outcomes, "1.0")
+    assert [re.split(" {2,}", line) for line in clients_table(servers)] == [
+        ["server", "transport", "handshake-only", "modern-only", "dual"],
+        ["near", "stdio", "not tried", "no", "yes (2025-11-25)"],
+        ["far", "Streamable HTTP", "no", "no", "no"],
+    ]
+    assert "| `near` | stdio | not tried | no | yes (2025-11-25) |" in servers_markdown(servers)
+    assert "Clients that can connect" in servers_html(servers)
+    assert not list(clients_table(replace(servers, outcomes=outcomes[2:])))
+
+
+def test_junit_shows_it(tmp_path, capfd):
+    file = tmp_path / "junit.xml"
+    with served(HttpReference()) as server:
+        main(["run", "--select", "ping.responds", f"--junitxml={file}", "--url", server.url])
+    properties = {one.get("name"): one.get("value") for one in ElementTree.parse(file).iter("property")}
+    assert properties["clients that can connect over Streamable HTTP"].startswith("handshake-only yes")

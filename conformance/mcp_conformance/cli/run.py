@@ -121,7 +121,7 @@ def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -
     from mcp_conformance.cli.combined_files import junit_files, write_files  # noqa: PLC0415
     from mcp_conformance.cli.run_many import default_jobs, run_servers  # noqa: PLC0415
     from mcp_conformance.report.servers.model import ServersReport  # noqa: PLC0415
-    from mcp_conformance.report.servers.text import table  # noqa: PLC0415
+    from mcp_conformance.report.servers.text import clients_table, table  # noqa: PLC0415
 
     if options.baseline:
         raise UsageError("run: a baseline belongs to one server: choose it with --server NAME")
@@ -139,7 +139,8 @@ def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -
     outcomes = run_servers(plan, lambda name: [*shared, f"--server={name}"])
     servers = ServersReport(from_here(plan.path), outcomes, tool_version(), options.require_all)
     print(f"\n==== {plan.path}: {servers.headline} ====\n")  # noqa: T201
-    print("\n".join(table(servers)))  # noqa: T201
+    tables = ("\n".join(lines) for lines in (table(servers), clients_table(servers)))
+    print("\n\n".join(filter(None, tables)))  # noqa: T201
     is_written = write_files(servers, options.report, junits)
     return servers.status if servers.status or is_written else NOT_RUN
 

@@ -13,8 +13,9 @@ from mcp_conformance.plugin.outcomes import notices, run_facts
 from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.build import build_report
+from mcp_conformance.report.connecting import in_words
 from mcp_conformance.report.model import Report, plural
-from mcp_conformance.report.text import defect_lines
+from mcp_conformance.report.text import clients_title, defect_lines
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -39,6 +40,8 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     yield "verdict", report.verdict
     for defect, line in defect_lines(report):
         yield f"defect {defect.kind}", line
+    if report.clients:
+        yield clients_title(report), in_words(report.clients)
     for host in report.hosts:
         request = f"{named(host.request)}: {plural(host.times, 'time')}, {host.sent} bytes"
         yield f"asks {named(host.host)} {host.occasion}", request

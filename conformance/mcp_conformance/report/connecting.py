@@ -24,8 +24,18 @@ class ConnectingClient:
     can: str
     revision: str = ""
 
+    @property
+    def answer(self) -> str:
+        """Whether it can connect, and in which revision."""
+        return f"{self.can}{f' ({self.revision})' if self.revision else ''}"
+
     def __str__(self) -> str:
-        return f"{self.client} {self.can}{f' ({self.revision})' if self.revision else ''}"
+        return f"{self.client} {self.answer}"
+
+
+def in_words(clients: Sequence[ConnectingClient]) -> str:
+    """Return which kinds of clients can connect, in a line."""
+    return ", ".join(map(str, clients))
 
 
 def connecting_clients(subject: Subject) -> tuple[ConnectingClient, ...]:

@@ -115,9 +115,9 @@ def _offer(one: Interface) -> str:
     return f"offers {', '.join(words) or 'nothing'}{found}{noise}"
 
 
-def over(report: Report) -> str:
-    """Return by which transport the clients of a report connect, after a space; empty if not known."""
-    return f" over {report.clients[0].transport}" if report.clients else ""
+def clients_title(report: Report) -> str:
+    """Return the title of the clients that can connect, with the transport of the run if there are any."""
+    return f"clients that can connect{f' over {report.clients[0].transport}' if report.clients else ''}"
 
 
 def not_called_line(names: Sequence[str]) -> str:

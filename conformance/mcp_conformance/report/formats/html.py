@@ -18,7 +18,7 @@ from mcp_conformance.report.hosts import HOSTS, AskedHost
 from mcp_conformance.report.markup import MAX_TEXT, Child, Html, joined, together
 from mcp_conformance.report.model import Interface, Report, Result, by_reason, grouped
 from mcp_conformance.report.picture import picture
-from mcp_conformance.report.text import defect_lines, figures_of, over, sdk_note, vain_lines
+from mcp_conformance.report.text import clients_title, defect_lines, figures_of, sdk_note, vain_lines
 from mcp_conformance.report.tool_links import ToolLink
 from mcp_conformance.requirements.catalogue import families
 
@@ -377,7 +377,7 @@ def _run(report: Report) -> Html:
         ("command", h.code(shell_line(report.command))),
         ("options", _chips(_option(name, given) for name, given in report.options.items())),
         *((one.revision, _interface(one)) for one in report.revisions),
-        (f"clients{over(report)}", _items(map(str, report.clients))),
+        (clients_title(report), _items(map(str, report.clients))),
         ("not called", _chips(report.not_called)),
         ("notices", _items(report.notices)),
         ("measured", _items(f"{revision}: {figures}" for revision, figures in figures_of(report))),

@@ -66,7 +66,7 @@ def _head(report: Report) -> dict[str, Any]:
             for name, counts in report.chapters.items()
         ],
         "revisions": [_interface(one) for one in report.revisions],
-        **({"clients": [asdict(one) for one in report.clients]} if report.clients else {}),
+        **client_members(report),
         "not_called": report.not_called,
         "notices": report.notices,
         "outdated": report.outdated,
@@ -102,6 +102,12 @@ def exercise_members(report: Report) -> dict[str, Any]:
         "tools": [vars(one) for one in report.exercise if one.is_tool],
         "fetched": [vars(one) for one in report.exercise if not one.is_tool],
     }
+
+
+def client_members(report: Report) -> dict[str, Any]:
+    """Return the member with the clients that can connect; none if nothing is known of them."""
+    found = [asdict(one) for one in report.clients]
+    return {"clients": found} if found else {}
 
 
 def host_members(report: Report) -> dict[str, Any]:

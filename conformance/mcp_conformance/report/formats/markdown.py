@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mcp_conformance.outcome import Listed, Outcome, listed_by
 from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.report.connecting import in_words
 from mcp_conformance.report.exercise import FETCHED
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.hosts import HOSTS
 from mcp_conformance.report.model import Report, Result, by_reason, grouped
-from mcp_conformance.report.text import defect_lines, figures_of, over, vain_lines
+from mcp_conformance.report.text import clients_title, defect_lines, figures_of, vain_lines
 from mcp_conformance.requirements.catalogue import families
 
 MAX_LENGTH = 60_000
@@ -72,7 +73,7 @@ def _head(report: Report) -> Iterator[str]:
 def _about(report: Report) -> Iterator[str]:
     lines = [f"**Not finished:** {code(report.ended)}"] if report.ended else []
     if report.clients:
-        lines.append(f"**Clients{over(report)}:** {', '.join(map(str, report.clients))}")
+        lines.append(f"**{clients_title(report).capitalize()}:** {in_words(report.clients)}")
     if report.not_run:
         lacking = ", ".join(f"{families()[name].title} ({number})" for name, number in report.not_run.items())
         lines.append(f"Checks that did not run: {lacking}")
@@ -124,7 +125,7 @@ def _tail(report: Report) -> Iterator[str]:
     rows = [["chapter", *shown], ["---", *("---:" for _ in shown)]]
     for name, counts in report.chapters.items():
         rows.append([families()[name].title, *(str(counts.get(outcome, "")) for outcome in shown)])
-    yield _folded("Chapters", rows)
+    yield folded("Chapters", rows)
 
 
 def _exercise(report: Report) -> Iterator[str]:
@@ -139,7 +140,7 @@ def _exercise(report: Report) -> Iterator[str]:
         rows.append([code(named(one.title, MAX_TOOL_NAME)), *numbers, code(about)])
     if len(tools) > MAX_TOOLS:
         rows.append([f"and {len(tools) - MAX_TOOLS} more", "", "", "", ""])
-    yield _folded(report.share_exercised or FETCHED, rows)
+    yield folded(report.share_exercised or FETCHED, rows)
 
 
 def _hosts(report: Report) -> Iterator[str]:
@@ -155,10 +156,10 @@ def _hosts(report: Report) -> Iterator[str]:
         rows.append([code(named(one.host)), code(one.occasion), code(one.request), *numbers])
     if len(report.hosts) > MAX_HOSTS:
         rows.append([f"and {len(report.hosts) - MAX_HOSTS} more", "", "", "", "", ""])
-    yield _folded(HOSTS, rows)
+    yield folded(HOSTS, rows)
 
 
-def _folded(title: str, rows: Iterable[Iterable[str]]) -> str:
+def folded(title: str, rows: Iterable[Iterable[str]]) -> str:
     """Return a table that opens."""
     table = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
     return f"<details><summary>{title}</summary>\n\n{table}\n\n</details>"

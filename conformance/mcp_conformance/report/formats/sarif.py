@@ -12,7 +12,7 @@ from urllib.parse import quote
 from mcp_conformance.outcome import Defect, Outcome, Weight
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.report.file_format import FileFormat
-from mcp_conformance.report.formats.json import exercise_members, host_members
+from mcp_conformance.report.formats.json import client_members, exercise_members, host_members
 from mcp_conformance.report.model import Report, Result
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.report.text import defect_lines
@@ -109,7 +109,11 @@ def _invocation(report: Report) -> dict[str, Any]:
         "startTimeUtc": report.started.replace("+00:00", "Z"),
         "executionSuccessful": done,
         "toolExecutionNotifications": notes,
-        "properties": {"exercise": exercise_members(report), **host_members(report)},
+        "properties": {
+            "exercise": exercise_members(report),
+            **host_members(report),
+            **client_members(report),
+        },
     }
 
 

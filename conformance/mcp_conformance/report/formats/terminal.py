@@ -8,14 +8,15 @@ from itertools import compress
 
 from mcp_conformance.outcome import Listed, Outcome, listed_by, worst
 from mcp_conformance.protocol.text import first_names, named, shorten
+from mcp_conformance.report.connecting import in_words
 from mcp_conformance.report.exercise import FETCHED, NOT_PERMITTED, NOT_REACHED, ExercisedTool
 from mcp_conformance.report.model import SDK_FINDING, TESTED, Report, Result, by_reason, grouped, plural
 from mcp_conformance.report.text import (
     WIDTH,
+    clients_title,
     defect_lines,
     figures_of,
     not_called_line,
-    over,
     sdk_note,
     server_lines,
     vain_lines,
@@ -76,6 +77,8 @@ def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> It
         yield from map(plain, wrapped(f"- {line}", width, "  ", "    "))
     if not report.never_opened:
         yield from _plain(server_lines(report.revisions), width)
+    if report.clients:
+        yield from _plain([f"{clients_title(report)}: {in_words(report.clients)}"], width)
     listed = listed_by(Listed.VERBOSE if verbose else Listed.ALWAYS)
     blocks: list[list[Row]] = []
     for group in grouped(report.judged, *listed):
@@ -347,9 +350,7 @@ def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
 
 
 def _starts(report: Report) -> Iterator[str]:
-    """Yield who can connect, what was started or opened and what for, the lines sent, figures and seconds."""
-    if report.clients:
-        yield f"clients that can connect{over(report)}: {', '.join(map(str, report.clients))}"
+    """Yield what was started or opened and what for, the lines sent, figures and seconds."""
     for revision, purposes in report.starts.items():
         yield f"processes started in {revision}: {_purposes(purposes)}"
     for revision, purposes in report.sessions.items():

@@ -20,6 +20,7 @@ from mcp_conformance.requirements.catalogue import families
 CHAPTER_OUTCOMES = (Outcome.PASSED, *COUNTED)
 UNTESTED = "–"  # noqa: RUF001
 MAX_REASON = 300
+CLIENTS = "Clients that can connect"
 STATUS_CLASSES = {PASSED: "passed", FAILED: "failed", INTERNAL_ERROR: "internal-error"}
 
 
@@ -33,7 +34,7 @@ def render(servers: ServersReport) -> str:
     ]
     parts = [
         h.header(h.div("\n", head)),
-        h.main("\n", _servers(servers), _chapters(servers), _rules(servers)),
+        h.main("\n", _servers(servers), _clients(servers), _chapters(servers), _rules(servers)),
         footer(servers.tool_version),
     ]
     return document(f"{servers.file}: {servers.headline}", parts, styles=("servers.css",))
@@ -95,6 +96,16 @@ def _table(label: str, heads: Child, rows: Iterable[Child]) -> Html:
     body = h.tbody("\n", map(h.tr, rows))
     table = h.table("\n", h.thead(h.tr(heads)), body)
     return h.div("\n", table, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def _clients(servers: ServersReport) -> Iterator[Html]:
+    """Yield the table of the clients that can connect to each server."""
+    if not servers.connecting:
+        return
+    heads, *rows = servers.connecting
+    cells: Iterable[Child] = ([h.th(name, scope="row"), map(h.td, others)] for name, *others in rows)
+    yield h.h2(CLIENTS)
+    yield _table(CLIENTS, [h.th(name, scope="col") for name in heads], cells)
 
 
 # Chapters ----------------------------------------------------------------------------------------

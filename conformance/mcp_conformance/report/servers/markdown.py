@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mcp_conformance.report.exit_status import PASSED
 from mcp_conformance.report.file_format import CombinedFormat
-from mcp_conformance.report.formats.markdown import MAX_LENGTH, SIGNS, code, fitting
+from mcp_conformance.report.formats.markdown import MAX_LENGTH, SIGNS, code, fitting, folded
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 
 MAX_SERVERS = 50
@@ -16,7 +16,12 @@ FAILED_SIGN, UNTESTED_SIGN = SIGNS["failed"], SIGNS["untested"]
 def render(servers: ServersReport, changes: Sequence[str] = ()) -> str:
     """Return the report, short enough for a comment on a pull request; ``changes`` follow the table."""
     sign = SIGNS["failed" if servers.status else "passed"]
-    blocks = [f"## {sign} MCP conformance: {servers.headline}", "\n".join(_table(servers)), *changes]
+    blocks = [
+        f"## {sign} MCP conformance: {servers.headline}",
+        "\n".join(_table(servers)),
+        *_clients(servers),
+        *changes,
+    ]
     room = MAX_LENGTH - sum(len(block) + 2 for block in blocks)
     return "\n\n".join([*blocks, *fitting(list(_rules(servers)), room, "rules")]) + "\n"
 
@@ -44,6 +49,16 @@ def _facts(one: ServerOutcome, servers: ServersReport) -> Iterator[str]:
         yield one.exercised
     yield f"{one.report.seconds:.0f}"
     yield ", ".join(one.report.tested)
+
+
+def _clients(servers: ServersReport) -> Iterator[str]:
+    """Yield the table of the clients that can connect, which opens."""
+    if servers.connecting:
+        heads, *rows = servers.connecting
+        cells = [[code(name), *others] for name, *others in rows[:MAX_SERVERS]]
+        if len(rows) > MAX_SERVERS:
+            cells.append([f"and {len(rows) - MAX_SERVERS} more", *("" for _ in heads[1:])])
+        yield folded("Clients that can connect", [heads, ["---"] * len(heads), *cells])
 
 
 def _sign(one: ServerOutcome) -> str:

@@ -113,6 +113,18 @@ class ServersReport:
         exercised = ["exercised"] if any(server.exercised for server in self.outcomes) else []
         return [*exercised, "seconds"]
 
+    @cached_property
+    def connecting(self) -> list[list[str]]:
+        """The rows of a table that says which clients can connect, the first with the names of its columns.
+
+        A row has the server, the transport of its run, and each kind of client.  Without such facts there
+        is no row.
+        """
+        known = [(one.name, report.clients) for one, report in self.reports if report.clients]
+        heads = [["server", "transport", *(one.client for one in clients)] for _, clients in known[:1]]
+        rows = [[name, clients[0].transport, *(one.answer for one in clients)] for name, clients in known]
+        return [*heads, *rows]
+
     def broken_rules(self) -> Iterator[tuple[Result, list[tuple[ServerOutcome, Result]]]]:
         """Yield each broken rule with its servers, and what was found first in each; most servers first."""
         found: dict[str, list[tuple[ServerOutcome, Result]]] = {}
