@@ -211,6 +211,11 @@ def test_a_right_conversation_breaks_no_rule() -> None:
     assert broken(modern()) == []
 
 
+def test_a_client_of_both_eras_may_find_a_server_of_the_older_one() -> None:
+    probe = [(CLIENT, asks("probe", "server/discover", _meta=META)), (SERVER, refuses("probe", -32601))]
+    assert broken([*probe, *right()]) == []
+
+
 @pytest.mark.parametrize(("rule", "fault"), [*cases(BY_CLIENT), *cases(BY_SERVER)])
 def test_a_fault_breaks_its_rule_alone(rule: str, fault: Fault) -> None:
     rows = right()

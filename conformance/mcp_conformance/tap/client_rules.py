@@ -13,7 +13,6 @@ from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_resp
 from mcp_conformance.protocol.methods import CANCELLED, FEATURES, LISTS
 from mcp_conformance.protocol.revisions import (
     CLIENT_CAPABILITIES,
-    HANDSHAKE,
     LATEST_HANDSHAKE,
     PROTOCOL_VERSION,
     REMOVED,
@@ -53,10 +52,9 @@ def _message_shape(known: Conversation, line: Line, message: Any) -> Iterator[st
     if message is ABSENT:
         return
     request = known.request_of(CLIENT, message) if is_response(message) else None
-    revision = known.revision or part(message, "params", "protocolVersion")
-    revision = revision if revision in HANDSHAKE or known.revision else LATEST_HANDSHAKE
     if part(message, "params", "_meta", PROTOCOL_VERSION) is not ABSENT and not known.is_modern:
         return
+    revision = known.revision or LATEST_HANDSHAKE
     for error in message_errors(message, revision, CLIENT, request.message if request else None):
         yield str(error)
 

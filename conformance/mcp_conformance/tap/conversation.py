@@ -8,7 +8,13 @@ from typing import Any
 
 from mcp_conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, is_response, kind
 from mcp_conformance.protocol.methods import CANCELLED, LISTS
-from mcp_conformance.protocol.revisions import CLIENT_CAPABILITIES, KNOWN, PROTOCOL_VERSION, is_modern
+from mcp_conformance.protocol.revisions import (
+    CLIENT_CAPABILITIES,
+    HANDSHAKE,
+    KNOWN,
+    PROTOCOL_VERSION,
+    is_modern,
+)
 from mcp_conformance.protocol.wire_schema import CLIENT, SERVER
 
 OTHER = {CLIENT: SERVER, SERVER: CLIENT}
@@ -37,7 +43,7 @@ class Asked:
 
 @dataclass
 class Conversation:
-    """The state of a conversation before a line; `see` takes the line.
+    """The state of a conversation before a message; `begin` takes its revision, `see` the rest.
 
     ``asked`` has the requests of each side by their ids, ``asked_twice`` those whose id was used before.
     ``opening`` is the request that opened a handshake, and ``is_ready`` says that the client has ended it.
@@ -79,6 +85,20 @@ class Conversation:
         known = self.client_capabilities if sender == CLIENT else self.server_capabilities
         return part(known, *path) not in (ABSENT, None, False)
 
+    def begin(self, line: Line, message: Any) -> None:
+        """Take the revision that a request of the client names: under it the request itself is judged.
+
+        A client that asks by ``server/discover`` first and finds no modern server begins anew by ``initialize``.
+        """
+        if not line.sent or kind(message) is not Kind.REQUEST:
+            return
+        version = part(message, "params", "_meta", PROTOCOL_VERSION)
+        if version in KNOWN and is_modern(version):
+            self.revision = version
+        elif message["method"] == "initialize":
+            wanted = part(message, "params", "protocolVersion")
+            self.revision = wanted if wanted in HANDSHAKE else ""
+
     def see(self, line: Line, message: Any) -> None:
         """Take a message into account."""
         sender = CLIENT if line.sent else SERVER
@@ -95,13 +115,10 @@ class Conversation:
         asked = self.asked[sender][id_key(message.get("id"))] = Asked(line, message)
         version = part(message, "params", "_meta", PROTOCOL_VERSION)
         if sender == CLIENT and version in KNOWN and is_modern(version):
-            self.revision = version
             self.client_capabilities = part(message, "params", "_meta", CLIENT_CAPABILITIES)
         elif sender == CLIENT and asked.method == "initialize":
             self.opening = asked
             self.client_capabilities = part(message, "params", "capabilities")
-            wanted = part(message, "params", "protocolVersion")
-            self.revision = wanted if wanted in KNOWN else self.revision
 
     def _see_notification(self, sender: str, message: Any) -> None:
         method = message.get("method")

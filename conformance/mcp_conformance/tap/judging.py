@@ -45,6 +45,7 @@ class Judgement:
         side = CLIENT if line.sent else SERVER
         found: list[Breach] = []
         for message in line.parts() or (ABSENT,):
+            self.known.begin(line, message)
             found += self._judged(side, line, message)
             if message is not ABSENT:
                 self.known.see(line, message)

@@ -71,6 +71,7 @@ class _File:
         line, before = line_of(row), self._known.revision
         if line is not None:
             for message in line.parts():
+                self._known.begin(line, message)
                 self._known.see(line, message)
         if self._known.revision != before:
             self._write({"revision": self._known.revision, "at": row["at"]})
