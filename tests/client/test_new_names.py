@@ -5,8 +5,9 @@ import json
 import pytest
 
 from mcp_conformance.client.new_names import NewNames
+from mcp_conformance.client.replaying import replay
 from mcp_conformance.client.session import Session
-from mcp_conformance.client.transcript import Transcript, replay
+from mcp_conformance.client.transcript import Transcript
 from mcp_conformance.protocol.jsonrpc import Line
 from support.in_memory import MemoryTransport, VirtualClock
 from support.state import REVISION, state_in_memory

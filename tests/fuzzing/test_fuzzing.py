@@ -13,7 +13,8 @@ from typing import cast
 import pytest
 from hypothesis.database import InMemoryExampleDatabase
 
-from mcp_conformance.client.transcript import BadTranscript, Transcript, replay
+from mcp_conformance.client.replaying import replay
+from mcp_conformance.client.transcript import BadTranscript, Transcript
 from mcp_conformance.fuzzing import fuzzer
 from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
@@ -367,13 +368,13 @@ def test_transcript_has_no_credentials_and_its_replay_needs_the_command(tmp_path
     path = tmp_path / "t.jsonl"
     about = f"a test of {SECRET}"
     redaction = Redaction(secrets_of(command, {"API_KEY": "other-secret"}))
-    Transcript(command, "2025-11-25", about, (*lines(), echo), redaction).write(path)
+    Transcript(command, "2025-11-25", about, (*lines()[:1], echo), redaction).write(path)
     assert "other-secret" not in path.read_text()
     assert SECRET not in path.read_text()
     read = Transcript.read(path)
     assert (read.command[-2:], read.is_redacted) == (("--token", "***"), True)
     assert read.lines[-1].message["result"] == {"a": "*** ***"}
-    assert [line.raw for line in read.lines[:3]] == [line.raw for line in lines()]
+    assert read.lines[0].raw == lines()[0].raw
     exit, output = forked(["replay", str(path)], tmp_path, 60)
     assert (exit, output.count("\n")) == (4, 1)
     assert "credentials are left out of its command: give" in output

@@ -4,7 +4,8 @@ from contextlib import closing
 
 import pytest
 
-from mcp_conformance.client.transcript import Transcript, replay
+from mcp_conformance.client.replaying import replay
+from mcp_conformance.client.transcript import Transcript
 from mcp_conformance.scenarios.state import state_of
 from mcp_conformance.scenarios.walks import walks_of
 from mcp_conformance.target.probe import probe_all

@@ -4,8 +4,9 @@ import sys
 from dataclasses import dataclass, fields
 
 from mcp_conformance.cli.arguments import chosen_by, parser
+from mcp_conformance.client.replaying import replay
 from mcp_conformance.client.tool_call import Tool
-from mcp_conformance.client.transcript import Transcript, replay
+from mcp_conformance.client.transcript import Transcript
 from mcp_conformance.options.again import again_words, selection
 from mcp_conformance.options.run_options import read_options
 from mcp_conformance.plugin.applicability import why_not

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more, given_options, usage_errors
-from mcp_conformance.client.transcript import BadTranscript, ReplayStep, Transcript, replay
+from mcp_conformance.client.replaying import ReplayStep, replay
+from mcp_conformance.client.transcript import BadTranscript, Transcript
 from mcp_conformance.options.given import Chosen
 from mcp_conformance.options.run_options import (
     expect_no_gap,

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mcp_conformance.client.message_log import CUT
-from mcp_conformance.client.new_names import NewNames
-from mcp_conformance.client.session import Session
-from mcp_conformance.protocol.jsonrpc import Kind, Line, is_response, kind
+from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.transport.credentials import redacted
 from mcp_conformance.transport.files import bounded_text
-from mcp_conformance.transport.interface import Transport
 from mcp_conformance.transport.redaction import Redaction
 
 FORMAT = 1
@@ -169,59 +164,3 @@ def line_of_row(row: Mapping[str, Any]) -> Line:
     """Return the line that a row of the file has."""
     line = Line.received(row["raw"].encode("latin-1"), float(row["at"]), str(row.get("carried_by", "")))
     return replace(line, sent=bool(row["sent"]))
-
-
-# Replaying ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ReplayStep:
-    """A line that was replayed, and its answers ``then`` and ``now`` (None for no answer)."""
-
-    line: Line
-    then: Line | None
-    now: Line | None
-    fault: str = ""
-
-    @property
-    def differs(self) -> bool:
-        """Whether the answers differ as JSON."""
-        if self.then is None or self.now is None:
-            return self.then is not self.now
-        return bool(self.then.message != self.now.message)
-
-
-def replay(transcript: Transcript, process: Transport, timeout: float) -> Iterator[ReplayStep]:
-    """Send the lines of a transcript again, byte for byte; yield a step for each request.
-
-    Only what the server has named otherwise this time, such as an id of its own, is sent as it names it now.
-    """
-    session = Session(process, revision=transcript.revision, timeout=timeout)
-    answers = {_id(line): line for line in transcript.lines if not line.sent and is_response(line.message)}
-    waiting: dict[str, Line] = {}
-    names = NewNames([line for line in transcript.lines if line.sent])
-
-    def step(line: Line) -> ReplayStep:
-        reply = session.await_reply(line, timeout)
-        then = answers.get(_id(line))
-        if then is not None and reply.line is not None:
-            then = names.learn(then, reply.line)
-        return ReplayStep(line, then, reply.line, str(reply.fault or ""))
-
-    with closing(session):
-        for sent, lines in groupby(transcript.lines, lambda line: line.sent):
-            if session.closed:
-                break
-            if sent:
-                sent_lines = session.send_lines(names.of(list(lines)))
-                waiting |= {_id(line): line for line in sent_lines if kind(line.message) is Kind.REQUEST}
-                continue
-            for line in lines:
-                if is_response(line.message) and _id(line) in waiting:
-                    yield step(waiting.pop(_id(line)))
-        yield from map(step, waiting.values())
-
-
-def _id(line: Line) -> str:
-    id = line.message.get("id") if isinstance(line.message, dict) else None
-    return json.dumps(id)
