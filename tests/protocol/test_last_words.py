@@ -71,9 +71,10 @@ GROUP = """\
             *(GROUP, 1),
             "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 147, shop.py:63",
         ),
+        (PYTHON.replace("ZeroDivisionError: division by zero", "Gone"), 1, "Gone, shop.py:7"),
         (NODE, 1, "TypeError: Cannot read properties of undefined (reading 'length'), shop.mjs:12"),
     ],
-    ids=["go", "rust", "python", "group", "node"],
+    ids=["go", "rust", "python", "group", "python-without-message", "node"],
 )
 def test_what_ended_a_process_is_named_with_its_place(log, status, words):
     assert last_words(log, status) == words

@@ -61,4 +61,5 @@ def _said(kind: str, message: str, frames: list[Frame] | tuple[Frame, ...]) -> s
     places = [(one.file.replace("\\", "/"), one.line) for one in frames]
     own = next((one for one in places if not LIBRARY.search(one[0])), None)
     place = f", {PurePosixPath(own[0]).name}:{own[1]}" if own is not None else ""
-    return f"{kind}: {shorten(message, MAX_MESSAGE)}{place}"
+    said = f": {shorten(message, MAX_MESSAGE)}" if message else ""
+    return f"{kind}{said}{place}"

@@ -12,6 +12,7 @@ from mcp_conformance.client.reply import Closed, Fault, Flood, Silence, Unanswer
 from mcp_conformance.client.session import Session
 from mcp_conformance.expect import skip
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
+from mcp_conformance.protocol.last_words import last_words
 from mcp_conformance.target.circumstances import LIMITED, circumstance
 from mcp_conformance.target.empty_responses import met_in
 from mcp_conformance.target.gateway import GATEWAY_FAILED, is_by_chance
@@ -94,17 +95,20 @@ class Causes:
         """Return whether checks have reported the cause for which a check is blocked.
 
         A cause is a flood; an answer to one method that was too long to read; a missing answer to one
-        request, which several checks judge; or an end of the process with one exit status and one text on
-        stderr.  An end that the request alone brings about is reported `MAX_REPORTS_OF_AN_END` times.
+        request, which several checks judge; or an end of the process with one exit status and one
+        exception, which a finding under a rule of its own reports too.  An end that the request alone brings
+        about is reported `MAX_REPORTS_OF_AN_END` times.
         """
         fault = verdict.fault
         if not isinstance(verdict, Blocked) or verdict.others:
+            if isinstance(fault, Closed):
+                self._count(_end(fault))
             return False
         if (cause := _missing(fault, verdict.lines)) is not None:
             return self._count(cause) > 1
         if not isinstance(fault, Closed):
             return False
-        end = fault.exit_code, _words(fault.stderr)
+        end = _end(fault)
         times = self._count(end)
         is_alone = times <= MAX_EXAMINED_ENDS and self._ends_alone(verdict)
         if times > 1 and not is_alone:
@@ -159,6 +163,10 @@ def _method(lines: Sequence[Line]) -> str:
     return next((str(message["method"]) for message in requests), "")
 
 
-def _words(stderr: str) -> str:
-    """Return a text of stderr without the numbers in it."""
-    return re.sub(r"\d+", "", stderr)
+def _end(fault: Closed) -> tuple[int | None, str]:
+    """Return how a process ended: its exit status, and the exception, or all it wrote to stderr.
+
+    Numbers in it differ from time to time, but for the line of the server's own code at its end.
+    """
+    words = last_words(fault.stderr, fault.exit_code) if fault.exit_code is not None else ""
+    return fault.exit_code, re.sub(r"\d+(?!\d*$)", "", words or fault.stderr)
