@@ -88,7 +88,7 @@ class Conversation:
     def begin(self, line: Line, message: Any) -> None:
         """Take the revision that a request of the client names: under it the request itself is judged.
 
-        A client that asks by ``server/discover`` first and finds no modern server begins anew by ``initialize``.
+        A client that finds no modern server by ``server/discover`` begins anew by ``initialize``.
         """
         if not line.sent or kind(message) is not Kind.REQUEST:
             return
