@@ -14,6 +14,7 @@ import pytest
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance_fixtures.http_mutants import HTTP_MUTANTS, all_http_mutants, started
 from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for, headers_of_another
+from mcp_conformance_fixtures.mutants import all_mutants
 from support.bench import SAMPLES, leave_out_shrinking, settings_on_process
 from support.http_in_thread import served
 from support.logins import with_login
@@ -105,7 +106,8 @@ def in_thread(tmp_path):
             server = servers.enter_context(served(http))
             others = headers_of_another(http)
             here = replace(chosen, command=(server.url,), http=server, forge=True, other_identity=others)
-            return with_login(here) if HTTP_MUTANTS[name].family == "http_login" else here
+            is_login = name in HTTP_MUTANTS and HTTP_MUTANTS[name].family == "http_login"
+            return with_login(here) if is_login else here
 
         yield made
 
@@ -115,6 +117,23 @@ def test_a_mutant_is_found(run, in_thread, settings):
     started = settings if run.mutant.needs_process else in_thread
     chosen = started(run.mutant.name)
     run.expect_found(replace(chosen, examples=1, call=("all",)) if run.mutant.name in FUZZED else chosen)
+
+
+EXTENSIONS = ("apps", "extensions", "skills", "xtasks")
+EXTENSIONS_SHARE = 40
+"""One of so many mutants of extensions runs over HTTP in each push."""
+
+
+def of_extensions():
+    """Return the runs of mutants of extensions, each in one era."""
+    found = [one for one in all_mutants() if one.family in EXTENSIONS and not one.needs_process]
+    chosen = found if WHOLE else [one for one in found if is_in_share(one, EXTENSIONS_SHARE)]
+    return [MutantRun(one, revision_of(one), is_whole=False) for one in chosen]
+
+
+@pytest.mark.parametrize("run", of_extensions(), ids=lambda run: run.id)
+def test_a_mutant_of_an_extension_is_found_over_http(run, in_thread):
+    run.expect_found(replace(in_thread(run.mutant.name), **run.limits))
 
 
 OWN_CALLS = ["updates_go_to_another_client", pytest.param("refused_call_is_executed", marks=nightly)]
