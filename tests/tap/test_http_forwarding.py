@@ -19,6 +19,9 @@ from mcp_conformance.tap.tape import What
 from tap.test_judging import META, answers, asks
 
 EVENTS = b": hello\n\ndata: %s\n\n" % json.dumps(answers(2)).encode()
+EVENTS_WITH_ID = (
+    b"event: endpoint\ndata: /messages?key=1\n\nid: e1\ndata: %s\n\n" % json.dumps(answers(3)).encode()
+)
 
 
 class Upstream(BaseHTTPRequestHandler):
@@ -44,6 +47,15 @@ class Upstream(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
+
+    def do_GET(self) -> None:
+        """Say an event, and nothing more while the client is there."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(EVENTS_WITH_ID)
+        self.asked.put(("gone", "", {}, self.connection.recv(1)))
+        self.close_connection = True
 
     def do_HEAD(self) -> None:
         self.send_response(200)
@@ -124,6 +136,44 @@ def test_events_pass_and_are_messages(tapped: HTTPConnection, tape: KeptTape) ->
     assert [json.loads(row["raw"]) for row in heard] == [answers(2)] * 2
 
 
+def test_a_stream_ends_with_its_client(tapped: HTTPConnection, tape: KeptTape) -> None:
+    for is_again in (False, True):
+        tapped.request("GET", "/mcp", headers={"Accept": "text/event-stream", "Mcp-Session-Id": "7"})
+        response = tapped.getresponse()
+        assert response.read(5) == b"event"
+        response.close()
+        tapped.close()
+        assert Upstream.asked.get(timeout=30) == ("gone", "", {}, b"")
+        *_, event = tape.rows(3)
+        assert json.loads(event["raw"]) == answers(3)
+        assert (line_of({**event, "at": 0.0}) is None) is is_again
+
+
+def test_other_paths_pass_and_are_not_recorded(tapped: HTTPConnection, tape: KeptTape) -> None:
+    for path in ("/token", "/mcp"):
+        tapped.request("POST", path, json.dumps(asks(1, "ping")), HEADERS)
+        assert json.loads(tapped.getresponse().read()) == answers(1)
+        assert Upstream.asked.get(timeout=30)[1] == path
+    assert [row["http"].get("path") for row in tape.rows(3)] == ["/mcp", None, None]
+
+
+def test_without_sessions_two_clients_may_use_the_same_ids() -> None:
+    judgement = Judgement()
+    hints = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
+    for number, sent, body in (
+        (1, True, asks(1, "tools/list", _meta=META)),
+        (2, True, asks(1, "prompts/list", _meta=META)),
+        (1, False, answers(1, tools=[], **hints)),
+        (2, False, answers(1, prompts=[], **hints)),
+    ):
+        row = {"sent": sent, "at": 0.0, "raw": json.dumps(body)}
+        line = line_of({**row, "carried_by": f"POST {number}" if sent else f"response {number}"})
+        assert line is not None
+        of_request = {**RIGHT, "Mcp-Method": body.get("method", "")}
+        judgement.see(line, {name.lower(): value for name, value in of_request.items()} if sent else {})
+    assert judgement.breaches == []
+
+
 def test_a_web_page_of_another_host_is_refused(tapped: HTTPConnection) -> None:
     tapped.request("POST", "/mcp", "{}", {**HEADERS, "Host": "evil.example:80"})
     assert tapped.getresponse().status == 403
@@ -189,7 +239,7 @@ def test_a_wrong_header_breaks_its_rule(name: str, text: str, rule: str) -> None
 
 
 def test_a_session_id_is_sent_back() -> None:
-    judgement = Judgement()
+    judgement = Judgement("7")
     info = {"name": "c", "version": "1"}
     opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
     opened = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info}

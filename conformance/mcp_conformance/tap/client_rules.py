@@ -74,7 +74,7 @@ def _id_unused(known: Conversation, line: Line, message: Any) -> Iterator[str]:
         yield f"{message['method']} has the id {show(message['id'])} of an earlier {before.method}"
 
 
-@rule(CLIENT, "fromclient.answer-asked", "MUST", "basic#responses")
+@rule(CLIENT, "fromclient.answer-asked", "MUST", "basic#responses", whole=True)
 def _answer_asked(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A response has the id of a request of the server."""
     if is_response(message) and known.request_of(CLIENT, message) is None and message.get("id") is not None:
@@ -89,7 +89,14 @@ def _answer_once(known: Conversation, line: Line, message: Any) -> Iterator[str]
         yield f"{asked.method} with the id {show(message['id'])} was answered before"
 
 
-@rule(CLIENT, "fromclient.initialize-first", "MUST", "basic/lifecycle#initialization", until=LATEST_HANDSHAKE)
+@rule(
+    CLIENT,
+    "fromclient.initialize-first",
+    "MUST",
+    "basic/lifecycle#initialization",
+    until=LATEST_HANDSHAKE,
+    whole=True,
+)
 def _initialize_first(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """The first request but pings is initialize, or one that names its revision in _meta."""
     if kind(message) is not Kind.REQUEST or known.opening is not None or message["method"] == "ping":
@@ -124,7 +131,7 @@ def _initialize_not_cancelled(known: Conversation, line: Line, message: Any) -> 
         yield "initialize is cancelled"
 
 
-@rule(CLIENT, "fromclient.cancels-what-it-asked", "MUST", "basic/utilities/cancellation")
+@rule(CLIENT, "fromclient.cancels-what-it-asked", "MUST", "basic/utilities/cancellation", whole=True)
 def _cancels_what_it_asked(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A cancellation names a request of the client that may still be in progress."""
     if kind(message) is not Kind.NOTIFICATION or message["method"] != CANCELLED:
@@ -153,7 +160,7 @@ def _token_unused(known: Conversation, line: Line, message: Any) -> Iterator[str
             yield f"{asked.method} with the same token {show(token)} has no answer yet"
 
 
-@rule(CLIENT, "fromclient.progress-known", "MUST", "basic/utilities/progress")
+@rule(CLIENT, "fromclient.progress-known", "MUST", "basic/utilities/progress", whole=True)
 def _progress_known(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """Progress of the client names the token of a request of the server that has no answer yet."""
     if kind(message) is Kind.NOTIFICATION and message["method"] == "notifications/progress":
@@ -176,7 +183,7 @@ def _progress_increases(known: Conversation, line: Line, message: Any) -> Iterat
             yield f"progress is {show(progress)} after {show(asked.progress)}"
 
 
-@rule(CLIENT, "fromclient.roots-declared", "MUST", "client/roots#capabilities")
+@rule(CLIENT, "fromclient.roots-declared", "MUST", "client/roots#capabilities", whole=True)
 def _roots_declared(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A client that announces changes of its roots declares roots.listChanged."""
     is_sent = kind(message) is Kind.NOTIFICATION and message["method"] == "notifications/roots/list_changed"
@@ -236,7 +243,7 @@ def _root_uri(known: Conversation, line: Line, message: Any) -> Iterator[str]:
                 yield f"{show(root.get('uri'))} is the URI of a root"
 
 
-@rule(CLIENT, "fromclient.cursor-known", "MUST", "server/utilities/pagination")
+@rule(CLIENT, "fromclient.cursor-known", "MUST", "server/utilities/pagination", whole=True)
 def _cursor_known(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A cursor is one that the server has given, unchanged."""
     cursor = part(message, "params", "cursor")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, is_response, kind
@@ -17,6 +17,8 @@ from mcp_conformance.protocol.revisions import (
 )
 from mcp_conformance.protocol.wire_schema import CLIENT, SERVER
 
+WITHOUT_HEADER = "2025-03-26"
+"""The revision of a request without the header that names it."""
 OTHER = {CLIENT: SERVER, SERVER: CLIENT}
 
 
@@ -48,6 +50,7 @@ class Conversation:
     ``asked`` has the requests of each side by their ids, ``asked_twice`` those whose id was used before.
     ``opening`` is the request that opened a handshake, and ``is_ready`` says that the client has ended it.
     ``headers`` are those of the HTTP request or response that carries the line, None on stdio.
+    ``session`` is the name of the session over HTTP, empty if it has none.
     """
 
     revision: str = ""
@@ -60,6 +63,14 @@ class Conversation:
     cursors: set[str] = field(default_factory=set)
     headers: Mapping[str, str] | None = None
     session: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the conversation was seen from its beginning, and is one client's.
+
+        Over HTTP a tap may start in the middle, and without sessions nothing says whose a request is.
+        """
+        return self.headers is None or self.opening is not None
 
     @property
     def is_modern(self) -> bool:
@@ -98,6 +109,14 @@ class Conversation:
         elif message["method"] == "initialize":
             wanted = part(message, "params", "protocolVersion")
             self.revision = wanted if wanted in HANDSHAKE else ""
+
+    def alone(self, headers: Mapping[str, str]) -> Conversation:
+        """Return a conversation of one HTTP request outside of a session, which shares what was listed."""
+        named = headers.get("mcp-protocol-version", "")
+        revision = named if named in KNOWN else WITHOUT_HEADER
+        return replace(
+            self, revision=revision, asked={CLIENT: {}, SERVER: {}}, opening=None, client_capabilities=None
+        )
 
     def see(self, line: Line, message: Any) -> None:
         """Take a message into account."""

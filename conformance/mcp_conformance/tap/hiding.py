@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mcp_conformance.protocol.jsonrpc import decode
-from mcp_conformance.transport.credentials import COMMON, HIDDEN, MIN_LENGTH, Secret, is_secret_name
+from mcp_conformance.tap import learned
+from mcp_conformance.transport.credentials import HIDDEN, SCHEME, Secret, is_secret_name
 from mcp_conformance.transport.redaction import MIN_HALVED, Redaction
 
 # A part of eight characters is in many a text that has nothing to do with it.
 MIN_PART = 10
 """The shortest part of a credential that is left out: a client may send a long one in pieces."""
-NO_CREDENTIALS = frozenset({"progressToken", "nextCursor", "cursor", "requestState", "key", "keys", "uri"})
-"""Members with the names of credentials that the protocol, or many a tool, has for something else."""
+QUERY = re.compile(r"\?\S*")
 
 
 class Hiding:
@@ -33,21 +34,25 @@ class Hiding:
         row = self._without_http(row) if "http" in row else row
         if "raw" in row:
             raw = row["raw"].encode("latin-1")
-            self._learn(decode(raw)[0])
             text = raw.decode("utf-8", "surrogateescape")
+            self._learn((*learned.in_message(decode(raw)[0]), *learned.in_text(text)))
             shown = self._text(text)
             row = row if shown == text else {**row, "raw": _latin(shown), "redacted": True}
-        return {**row, "stderr": self._text(row["stderr"])} if "stderr" in row else row
+        if "stderr" in row:
+            self._learn(learned.in_text(row["stderr"]))
+            row = {**row, "stderr": self._text(row["stderr"])}
+        return row
 
     def _without_http(self, row: dict[str, Any]) -> dict[str, Any]:
         http = row["http"]
-        self._learn({name: text.rpartition(" ")[2] for name, text in http["headers"]})
+        self._learn(learned.in_headers(http["headers"]))
         headers = [[name, self._header(name, text)] for name, text in http["headers"]]
         path = {"path": self._text(http["path"])} if "path" in http else {}
         return {**row, "http": {**http, **path, "headers": headers}}
 
     def _header(self, name: str, text: str) -> str:
-        return HIDDEN if is_secret_name(name) else self._text(text)
+        is_secret = is_secret_name(name) or SCHEME.fullmatch(text.strip()) is not None
+        return HIDDEN if is_secret else self._text(QUERY.sub("", text) if "://" in text else text)
 
     def _text(self, text: str) -> str:
         shown = self.redaction.text(text)
@@ -59,26 +64,13 @@ class Hiding:
                 at = shown.find(part)
         return shown
 
-    def _learn(self, message: Any) -> None:
-        new = [one for one in _named(message) if one not in self._secrets]
+    def _learn(self, found: Iterable[Secret]) -> None:
+        new = [one for one in found if one not in self._secrets]
         if new:
             self.has_learned = True
             self._secrets |= dict.fromkeys(new)
             self.redaction = Redaction(self._secrets)
             self._parts = tuple(_parts(self._secrets))
-
-
-def _named(value: Any) -> Iterator[Secret]:
-    """Yield the texts under members that have the name of a credential."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            is_text = isinstance(inner, str) and len(inner) >= MIN_LENGTH and inner.lower() not in COMMON
-            if is_text and inner != HIDDEN and name not in NO_CREDENTIALS and is_secret_name(name):
-                yield Secret(inner, True)
-            yield from _named(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _named(inner)
 
 
 def _parts(secrets: Iterable[Secret]) -> Iterator[tuple[str, str]]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
+from socket import MSG_PEEK, SHUT_RDWR, socket
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,7 +41,7 @@ def forward_http(port: int, url: str, tape: Tape, ready: Callable[[str], None]) 
     class Handler(_Handler):
         numbers = count(1)
 
-    Handler.upstream, Handler.tape = upstream, tape
+    Handler.upstream, Handler.tape, Handler.delivered = upstream, tape, set()
     with _Server(("127.0.0.1", port), Handler) as server:
         ready(f"http://127.0.0.1:{server.server_port}{upstream.target}")
         server.serve_forever()
@@ -61,28 +63,45 @@ class _Handler(BaseHTTPRequestHandler):
     upstream: Endpoint
     tape: Tape
     numbers: Iterator[int]
+    delivered: set[tuple[str, str]]
+    """The sessions and ids of all events so far."""
 
     def _forward(self) -> None:
         if urlsplit(f"//{self.headers.get('Host', '')}").hostname not in LOOPBACK:
             self.send_error(FORBIDDEN, explain="a web page of another host asks")  # by DNS rebinding
             return
         body = self._body()
-        number = next(self.numbers)
+        number, session = next(self.numbers), self.headers.get(SESSION, "")
+        if session:  # else the response may name it
+            self._record_request(number, session, body)
         scheme = HTTPSConnection if self.upstream.scheme == "https" else HTTPConnection
         connection = scheme(self.upstream.host, self.upstream.port)
         try:
             self._ask(connection, body)
+            Thread(target=self._close_with_client, args=(connection.sock,), daemon=True).start()
             response = connection.getresponse()
         except (OSError, HTTPException) as error:
-            self._record_request(number, "", body)
+            if not session:
+                self._record_request(number, session, body)
             self.send_error(BAD_GATEWAY, explain=f"the tap cannot reach the server: {error}")
             return
         with closing(connection), response:
-            session = response.headers.get(SESSION) or self.headers.get(SESSION) or ""
-            self._record_request(number, session, body)
+            if not session:
+                session = response.headers.get(SESSION, "")
+                self._record_request(number, session, body)
             self._answer(response, number, session)
 
     do_GET = do_POST = do_DELETE = do_PUT = do_PATCH = do_HEAD = do_OPTIONS = _forward  # noqa: N815
+
+    def _close_with_client(self, upstream: socket) -> None:
+        """Close the connection to the server when the client has gone: a stream may be silent for hours."""
+        try:
+            is_there = self.connection.recv(1, MSG_PEEK) != b""
+        except OSError:
+            is_there = False
+        with suppress(OSError):
+            if not is_there:
+                upstream.shutdown(SHUT_RDWR)
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
@@ -114,7 +133,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         carrier, given = f"response {number}", [(SESSION, session)] if response.headers.get(SESSION) else []
-        heard = _Heard(response, lambda raw, end: self._record(session, raw, carrier + end, {}, given))
+
+        def tell(raw: bytes, end: str, id: str) -> None:
+            is_again = (session, id) in self.delivered
+            if session and id:
+                self.delivered.add((session, id))
+            self._record(session, raw, carrier + end, {"again": True} if is_again else {}, given)
+
+        heard = _Heard(response, tell)
         self._record(session, None, carrier, {"status": response.status}, response.headers.items())
         while data := response.read1(65536):
             heard.feed(data)
@@ -140,6 +166,8 @@ class _Handler(BaseHTTPRequestHandler):
         *,
         sent: bool = False,
     ) -> None:
+        if urlsplit(self.path).path.rstrip("/") != urlsplit(self.upstream.target).path.rstrip("/"):
+            return  # at other paths there are logins, and their secrets
         row: dict[str, Any] = {"session": _alias(session), "sent": sent, "carried_by": carried_by}
         if raw is not None:
             row["raw"] = raw.decode("latin-1")
@@ -160,9 +188,9 @@ def _shown(name: str, text: str) -> str:
 
 
 class _Heard:
-    """The messages in the body of a response, told one by one, with `` event`` for those of a stream."""
+    """The messages in the body of a response, one by one: with `` event`` and its id in a stream."""
 
-    def __init__(self, response: HTTPResponse, tell: Callable[[bytes, str], None]):
+    def __init__(self, response: HTTPResponse, tell: Callable[[bytes, str, str], None]):
         kind = response.headers.get_content_type()
         is_plain = response.headers.get("Content-Encoding", "identity") == "identity"
         self._events = EventParser() if kind == "text/event-stream" and is_plain else None
@@ -177,12 +205,12 @@ class _Heard:
         if self._events is not None:
             try:
                 for event in self._events.feed(data):
-                    if event.data:
-                        self._tell(event.data.encode(), " event")
+                    if event.data and event.name == "message":
+                        self._tell(event.data.encode(), " event", event.id or "")
             except EventTooLarge:
                 self._events = None
 
     def end(self) -> None:
         """Tell what has come as one body."""
         if self._body and len(self._body) <= MAX_RECORDED:
-            self._tell(self._body, "")
+            self._tell(self._body, "", "")

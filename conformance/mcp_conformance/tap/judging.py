@@ -33,22 +33,32 @@ class Breach:
 
 
 class Judgement:
-    """The rules that the lines so far have broken; `see` returns those that a new line breaks."""
+    """The rules that the lines so far have broken; `see` returns those that a new line breaks.
 
-    def __init__(self) -> None:
+    Over HTTP, what belongs to no ``session`` is judged one request at a time.
+    """
+
+    def __init__(self, session: str = "") -> None:
+        self._session = session
         self.known = Conversation()
         self.breaches: list[Breach] = []
+        self._alone: dict[str, Conversation] = {}
 
     def see(self, line: Line, headers: Mapping[str, str] | None = None) -> list[Breach]:
         """Judge a line, and take it into account; over HTTP with the ``headers`` of what carried it."""
-        self.known.headers = headers
+        known = self.known
+        if headers is not None and not self._session:
+            number = line.carried_by.partition(" ")[2].partition(" ")[0]
+            known = self._alone.setdefault(number, self.known.alone(headers))
+        known.headers = headers
         side = CLIENT if line.sent else SERVER
         found: list[Breach] = []
         for message in line.parts() or (ABSENT,):
-            self.known.begin(line, message)
-            found += self._judged(side, line, message)
+            known.begin(line, message)
+            found += _judged(known, side, line, message)
             if message is not ABSENT:
-                self.known.see(line, message)
+                known.see(line, message)
+        self.known.server_capabilities = known.server_capabilities
         self.breaches += found
         return found
 
@@ -64,16 +74,19 @@ class Judgement:
         self.breaches += found
         return found
 
-    def _judged(self, side: str, line: Line, message: Any) -> Iterator[Breach]:
-        for rule in RULES[side]:
-            if level := rule.level(self.known.revision):
-                for what in rule.see(self.known, line, message):
-                    yield Breach(side, rule.id, level, what, self._proof(side, line, message))
-        if side == SERVER and message is not ABSENT:
-            for id, what in shape_errors(self.known, message):
-                level = catalogue.requirement(id).level(self.known.revision)
-                yield Breach(side, id, level, what, self._proof(side, line, message))
 
-    def _proof(self, side: str, line: Line, message: Any) -> tuple[Line, ...]:
-        asked = self.known.request_of(side, message) if is_response(message) else None
-        return (line,) if asked is None else (asked.line, line)
+def _judged(known: Conversation, side: str, line: Line, message: Any) -> Iterator[Breach]:
+    for rule in RULES[side]:
+        level = rule.level(known.revision)
+        if level and (known.is_whole or not rule.whole):
+            for what in rule.see(known, line, message):
+                yield Breach(side, rule.id, level, what, _proof(known, side, line, message))
+    if side == SERVER and message is not ABSENT:
+        for id, what in shape_errors(known, message):
+            level = catalogue.requirement(id).level(known.revision)
+            yield Breach(side, id, level, what, _proof(known, side, line, message))
+
+
+def _proof(known: Conversation, side: str, line: Line, message: Any) -> tuple[Line, ...]:
+    asked = known.request_of(side, message) if is_response(message) else None
+    return (line,) if asked is None else (asked.line, line)

@@ -10,8 +10,13 @@ from mcp_conformance.protocol.jsonrpc import Line
 
 
 def line_of(row: Mapping[str, Any]) -> Line | None:
-    """Return the line of a row; None for one of another kind, or of which only the beginning is kept."""
-    if "raw" not in row or "cut_from" in row:
+    """Return the line of a row; None for one of another kind.
+
+    That is one of which only the beginning is kept too, and an event that was delivered ``again``, as its
+    client has lost the connection.
+    """
+    http = row.get("http")
+    if "raw" not in row or "cut_from" in row or (isinstance(http, dict) and "again" in http):
         return None
     return line_of_row(row)
 

@@ -15,11 +15,12 @@ MAX_SHOWN = 300
 
 
 def sentence(breach: Breach) -> str:
-    """Return one line about a broken rule."""
-    proof = breach.lines[-1].shown(MAX_SHOWN) if breach.lines else ""
-    return harmless(
-        shorten(f"{breach.side} {breach.level} {breach.rule}: {breach.what}", MAX_SHOWN) + f"  {proof}"
-    )
+    """Return one line about a broken rule, and when.
+
+    It does not have the line itself: what is in it may only later be known as a credential.
+    """
+    at = f" (at {breach.lines[-1].at:.3f} s)" if breach.lines else ""
+    return harmless(shorten(f"{breach.side} {breach.level} {breach.rule}: {breach.what}", MAX_SHOWN) + at)
 
 
 class Live:
@@ -32,7 +33,7 @@ class Live:
 
     def see(self, session: str, row: Mapping[str, Any]) -> None:
         """Judge a row of a session."""
-        judgement = self._judgements.setdefault(session, Judgement())
+        judgement = self._judgements.setdefault(session, Judgement(session))
         line = line_of(row)
         if line is not None:
             found = judgement.see(line, headers_of(row))

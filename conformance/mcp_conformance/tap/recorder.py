@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from mcp_conformance.client.transcript import FORMAT
 from mcp_conformance.tap.conversation import Conversation
 from mcp_conformance.tap.hiding import Hiding
+from mcp_conformance.tap.learned import in_command
 from mcp_conformance.tap.lines import line_of
 from mcp_conformance.tap.tape import Frame, What, frames
 from mcp_conformance.transport.credentials import is_withheld, redacted, secrets_of
@@ -37,7 +38,7 @@ def record(stream: BinaryIO, folder: Path, environment: Mapping[str, str], see: 
     rest = frames(stream)
     command = json.loads(next(rest).data)
     secret = {name: text for name, text in environment.items() if is_withheld(name, text)}
-    hiding = Hiding(secrets_of(command, secret))
+    hiding = Hiding((*secrets_of(command, secret), *in_command(command)))
     header = {"format": FORMAT, "command": hiding.redaction(redacted(command)), "revision": ""}
     header |= {"about": "a session recorded by tap"}
     files: dict[str, _File] = {}
@@ -45,7 +46,10 @@ def record(stream: BinaryIO, folder: Path, environment: Mapping[str, str], see: 
         shown = hiding.row(row)
         see(session, shown)
         if session not in files:
-            files[session] = _File(_new_file(folder, len(files)), {**header, "began": time.time()})
+            of_session = {"session": session} if session else {}
+            files[session] = _File(
+                _new_file(folder, len(files)), {**header, **of_session, "began": time.time()}
+            )
         files[session].add(shown)
     for file in files.values():
         file.end(hiding)
@@ -115,6 +119,7 @@ def _create(path: Path) -> None:
 def _rows(rest: Iterator[Frame]) -> Iterator[tuple[str, Row]]:
     """Yield a row for each line and event, with the name of its session, which is empty on stdio."""
     lines = {What.CLIENT: _Lines(), What.SERVER: _Lines()}
+    said = _Lines()
     for what, at, data in rest:
         seconds = {"at": round(at, 6)}
         if what in lines:
@@ -124,15 +129,22 @@ def _rows(rest: Iterator[Frame]) -> Iterator[tuple[str, Row]]:
             row = json.loads(data)
             yield row.pop("session"), {**row, **seconds}
         elif what is What.STDERR:
-            yield "", {"stderr": data.decode("utf-8", "backslashreplace"), **seconds}
+            for raw, _ in said.feed(data):
+                yield "", _stderr(raw + b"\n", seconds)
         elif what in (What.CLIENT_CLOSED, What.SERVER_CLOSED):
             side = What.CLIENT if what is What.CLIENT_CLOSED else What.SERVER
             for raw, cut in lines[side].end():
                 yield "", {"sent": side is What.CLIENT, **seconds, **_raw(raw, cut), "unended": True}
             yield "", {"closed": side.name.lower(), **seconds}
         elif what is What.ENDED:
+            for raw, _ in said.end():
+                yield "", _stderr(raw, seconds)
             status, lost = data.split()
             yield "", {"status": int(status), **seconds, **({"lost_bytes": int(lost)} if int(lost) else {})}
+
+
+def _stderr(raw: bytes, seconds: Row) -> Row:
+    return {"stderr": raw.decode("utf-8", "backslashreplace"), **seconds}
 
 
 def _raw(raw: bytes, cut: int) -> Row:

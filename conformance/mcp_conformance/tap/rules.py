@@ -18,13 +18,17 @@ RULES: dict[str, list[Rule]] = {"client": [], "server": []}
 
 @dataclass(frozen=True)
 class Rule:
-    """A demand on one side: what it ``says``, and how binding it is in each revision that has it."""
+    """A demand on one side: what it ``says``, and how binding it is in each revision that has it.
+
+    One of a ``whole`` conversation is judged only where `Conversation.is_whole`.
+    """
 
     id: str
     says: str
     levels: Mapping[str, str]
     where: str
     see: See
+    whole: bool = False
 
     def level(self, revision: str) -> str:
         """Return MUST or SHOULD; empty for a revision without the rule.
@@ -35,7 +39,14 @@ class Rule:
 
 
 def rule(  # noqa: PLR0913
-    side: str, id: str, level: str, where: str, *, since: str = KNOWN[0], until: str = KNOWN[-1]
+    side: str,
+    id: str,
+    level: str,
+    where: str,
+    *,
+    since: str = KNOWN[0],
+    until: str = KNOWN[-1],
+    whole: bool = False,
 ) -> Callable[[See], See]:
     """Add a function to the rules of a side; the first line of its docstring is what the rule says.
 
@@ -45,7 +56,7 @@ def rule(  # noqa: PLR0913
     def add(see: See) -> See:
         says = (see.__doc__ or "").partition("\n")[0]
         levels = {revision: level for revision in KNOWN if since <= revision <= until}
-        RULES[side].append(Rule(id, says, levels, where, see))
+        RULES[side].append(Rule(id, says, levels, where, see, whole))
         return see
 
     return add

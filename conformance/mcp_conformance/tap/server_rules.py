@@ -16,12 +16,12 @@ from mcp_conformance.tap.conversation import Asked, Conversation, part
 from mcp_conformance.tap.rules import RULES, Rule, See
 
 
-def of_catalogue(id: str) -> Callable[[See], See]:
+def of_catalogue(id: str, *, whole: bool = False) -> Callable[[See], See]:
     """Add a function to the server's rules under the id of a row."""
     row = catalogue.requirement(id)
 
     def add(see: See) -> See:
-        RULES[SERVER].append(Rule(id, row.says, row.levels, row.url(row.revisions[-1]), see))
+        RULES[SERVER].append(Rule(id, row.says, row.levels, row.url(row.revisions[-1]), see, whole))
         return see
 
     return add
@@ -93,7 +93,7 @@ def _increasing(known: Conversation, line: Line, message: Any) -> Iterator[str]:
             yield f"progress is {show(progress)} after {show(asked.progress)}"
 
 
-@of_catalogue("lifecycle.operation.client-features")
+@of_catalogue("lifecycle.operation.client-features", whole=True)
 def _client_features(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     feature = FEATURES.get(message["method"]) if kind(message) is Kind.REQUEST else None
     if feature and part(known.client_capabilities, feature) is ABSENT:
@@ -112,7 +112,7 @@ def _announced(feature: str) -> See:
 
 
 for name in ("tools", "prompts", "resources"):
-    of_catalogue(f"{name}.list-changed.negotiated")(_announced(name))
+    of_catalogue(f"{name}.list-changed.negotiated", whole=True)(_announced(name))
 
 
 @of_catalogue("capabilities.logging.declared")
@@ -122,7 +122,7 @@ def _logging_declared(known: Conversation, line: Line, message: Any) -> Iterator
         yield "logging is not declared"
 
 
-@of_catalogue("cancel.server-only-own")
+@of_catalogue("cancel.server-only-own", whole=True)
 def _server_only_own(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     if _is(message, CANCELLED) and not known.is_modern:
         id = part(message, "params", "requestId")

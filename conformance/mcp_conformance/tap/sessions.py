@@ -24,11 +24,12 @@ class BadSession(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Recorded:
-    """A session: the server's ``command``, its ``rows``, and the ``path`` of the file."""
+    """A session: the server's ``command``, its ``rows``, the file's ``path``, and its ``name`` over HTTP."""
 
     path: Path
     command: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]
+    name: str = ""
 
     @classmethod
     def read(cls, path: Path) -> Recorded:
@@ -36,7 +37,8 @@ class Recorded:
         rows = [_row(path, number, text) for number, text in enumerate(bounded_text(path).splitlines(), 1)]
         if not rows or rows[0].get("format") != FORMAT or not isinstance(rows[0].get("command"), list):
             raise BadSession(f"{path.name}: line 1: a header with format {FORMAT} is expected")
-        return cls(path, tuple(map(str, rows[0]["command"])), tuple(rows[1:]))
+        name = str(rows[0].get("session", ""))
+        return cls(path, tuple(map(str, rows[0]["command"])), tuple(rows[1:]), name)
 
     @property
     def lines(self) -> Iterator[Line]:
@@ -73,7 +75,7 @@ def session_files(named: Iterable[Path]) -> Iterator[Path]:
 
 def judged(session: Recorded) -> list[Breach]:
     """Return what breaks a rule in a session, in the order of the lines."""
-    judgement = Judgement()
+    judgement = Judgement(session.name)
     ended = 0.0
     for row in session.rows:
         if (line := line_of(row)) is not None:
