@@ -55,3 +55,13 @@ def test_the_number_of_tools_is_accepted(server):
 @pytest.mark.requirement("client.output-dialect")
 def test_the_dialect_of_output_schemas_is_accepted(server):
     expect_within_limits(server, "output-dialect")
+
+
+@pytest.mark.requirement("client.domain-pattern")
+def test_the_domains_of_interfaces_are_accepted(server):
+    expect_within_limits(server, "domain-pattern")
+
+
+@pytest.mark.requirement("client.result-length")
+def test_the_length_of_results_is_accepted(server):
+    expect_within_limits(server, "result-length")

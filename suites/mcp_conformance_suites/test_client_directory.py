@@ -25,3 +25,13 @@ def test_each_tool_says_whether_it_changes(server):
 @pytest.mark.requirement("client.each-hint")
 def test_each_tool_has_all_hints(server):
     expect_within_limits(server, "each-hint")
+
+
+@pytest.mark.requirement("client.widget-csp")
+def test_each_interface_has_a_policy(server):
+    expect_within_limits(server, "widget-csp")
+
+
+@pytest.mark.requirement("client.widget-domain")
+def test_each_interface_has_a_domain(server):
+    expect_within_limits(server, "widget-domain")

@@ -17,6 +17,8 @@ PLAIN = {
     "description": "Return a.",
     "annotations": {"title": "A", "readOnlyHint": True, "openWorldHint": False, "destructiveHint": False},
     "inputSchema": {"type": "object", "properties": {"b": {"type": "string"}}},
+    "_meta": {"ui": {"csp": {}, "domain": "a9.claudemcpcontent.com"}},
+    "content": [{"type": "text", "text": "a" * 100_000}, {"type": "image", "data": "a" * 100_000}],
     "outputSchema": {"$schema": "https://json-schema.org/draft/2020-12/schema#", "type": "object"},
 }
 
@@ -119,6 +121,19 @@ def test_the_help_names_each_client():
         ("description", "directory-claude", {"description": " "}, "tools[0]"),
         ("any-hint", "directory-claude", {"annotations": {"destructiveHint": False}}, ""),
         ("any-hint", "directory-claude", {"annotations": {"openWorldHint": True}}, "tools[0]"),
+        ("widget-csp", "directory-openai", {"_meta": {"ui": {"domain": "a"}}}, "tools[0]"),
+        ("widget-csp", "directory-openai", {"_meta": {"openai/widgetCSP": {"connect_domains": []}}}, ""),
+        ("widget-domain", "directory-openai", {"_meta": {"ui": {"csp": {}}}}, "tools[0]"),
+        ("widget-domain", "directory-openai", {"_meta": {"openai/widgetDomain": "https://a.b"}}, ""),
+        ("domain-pattern", "claude", {"_meta": {"ui": {"domain": "a.b"}}}, "tools[0]._meta.ui.domain"),
+        ("domain-pattern", "claude", {"_meta": {"ui": {}}}, ""),
+        ("result-length", "claude", {"content": [{"text": "a" * 75_000}] * 2}, ""),
+        (
+            "result-length",
+            "claude",
+            {"content": [{"text": "a" * 75_001}] * 2},
+            "tools[0].content.text.length",
+        ),
         ("each-hint", "directory-openai", {"annotations": {"readOnlyHint": True}}, "tools[0]"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The limits of clients, read from one file for each client, and the tools that are beyond them."""
+"""The limits of clients, read from one file for each client, and what of a server is beyond them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Limit:
     @property
     def accepts(self) -> str:
         """What the client accepts, in words."""
-        value = ", ".join(self.value) if isinstance(self.value, list) else self.value
+        joint = " or " if self.kind.startswith("widget-") else ", "
+        value = joint.join(self.value) if isinstance(self.value, list) else self.value
         return KINDS[self.kind].accepts.format(value)
 
     def __str__(self) -> str:
@@ -88,9 +89,9 @@ def limits_of(names: Iterable[str], kind: str) -> list[Limit]:
 # What is beyond a limit --------------------------------------------------------------------------
 
 
-def beyond(limit: Limit, tools: Sequence[Value]) -> Iterator[Value]:
-    """Yield the parts of the definitions of tools that are beyond a limit."""
-    yield from KINDS[limit.kind].beyond(tools, limit.value)
+def beyond(limit: Limit, subjects: Sequence[Value]) -> Iterator[Value]:
+    """Yield the parts of the subjects of a limit, such as the definitions of tools, that are beyond it."""
+    yield from KINDS[limit.kind].beyond(subjects, limit.value)
 
 
 def _names(tools: Sequence[Value]) -> Iterator[Value]:
@@ -203,12 +204,38 @@ def _too_many(tools: Sequence[Value], most: int) -> Iterator[Value]:
     yield from tools[most : most + 1]
 
 
+def _without(interfaces: Sequence[Value], ways: Sequence[str]) -> Iterator[Value]:
+    yield from (one for one in interfaces if not any(one.get("_meta", *way.split(".")) for way in ways))
+
+
+def _other_domains(interfaces: Sequence[Value], pattern: str) -> Iterator[Value]:
+    for one in interfaces:
+        domain = one.get("_meta", "ui", "domain")
+        if domain is not None and domain.is_a(str) and not search(pattern, domain.json):
+            yield domain
+
+
+def _long_results(results: Sequence[Value], most: int) -> Iterator[Value]:
+    for one in results:
+        content = one.get("content")
+        blocks = content.each() if content is not None and content.is_a(list) else ()
+        texts = (block.json.get("text") for block in blocks if block.is_a(dict))
+        length = sum(len(text) for text in texts if isinstance(text, str))
+        if length > most:
+            yield Value(length, f"{one.path}.content.text.length", one.lines)
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A kind of limits: what is within one, in words with a place for its value, and the search beyond it."""
+    """A kind of limits: what is within one, in words with a place for its value, and the search beyond it.
+
+    The search gets its ``subjects``: the definitions of tools, the interfaces of tools (MCP Apps) as hosts
+    see them, or the results of calls.
+    """
 
     accepts: str
     beyond: Callable[[Sequence[Value], Any], Iterator[Value]]
+    subjects: str = "tools"
 
 
 KINDS: Mapping[str, Kind] = {
@@ -226,5 +253,9 @@ KINDS: Mapping[str, Kind] = {
     "description": Kind("a description of each tool", _undescribed),
     "any-hint": Kind("one of the annotations {} of each tool", _without_any_hint),
     "each-hint": Kind("the annotations {} of each tool", _without_a_hint),
+    "widget-csp": Kind("{} in _meta of each interface", _without, "interfaces"),
+    "widget-domain": Kind("{} in _meta of each interface", _without, "interfaces"),
+    "domain-pattern": Kind("no domain of an interface but one that matches {}", _other_domains, "interfaces"),
+    "result-length": Kind("at most {} characters of text in a result", _long_results, "results"),
 }
 """The kinds of limits; the rule of each is ``client.`` and its name."""
