@@ -108,7 +108,7 @@ HEADERS = {"Content-Type": "application/json", "X-Odd": "kept", "Authorization":
 
 
 def test_a_request_and_its_response_pass(tapped: HTTPConnection, tape: KeptTape) -> None:
-    body = json.dumps(asks(1, "tools/list", text="8f7a6b5c4d3e2f1a")).encode()
+    body = json.dumps(asks(1, "initialize", text="8f7a6b5c4d3e2f1a")).encode()
     tapped.request("POST", "/mcp?key=1", body, HEADERS)
     response = tapped.getresponse()
     assert json.loads(response.read()) == answers(1)

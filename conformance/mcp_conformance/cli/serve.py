@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
-from mcp_conformance.protocol.jsonrpc import decode, encode, is_response
+from mcp_conformance.protocol.jsonrpc import decode, is_response
 from mcp_conformance.protocol.text import did_you_mean
-from mcp_conformance.tap.serving import Exchange, Player, awaits_answer, exchanges
+from mcp_conformance.tap.exchanges import Exchange, Said, exchanges
+from mcp_conformance.tap.serving import Player, as_recorded
 from mcp_conformance.tap.sessions import BadSession, Recorded, session_files
 from mcp_conformance.tap.spoiling import SPOILS, spoiled
 
@@ -27,50 +27,53 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
         raise UsageError(
             f"serve: --spoil: no fault {rule!r}{did_you_mean(rule, SPOILS)}; it has {', '.join(SPOILS)}"
         )
-    recorded = _recorded(options.files)
-    if not recorded:
-        raise UsageError("serve: no request has an answer in these sessions")
+    recorded, spoil = _recorded(options.files), partial(spoiled, rule) if rule else as_recorded
     if options.http is not None:
         from mcp_conformance.cli.serve_http import serve_http  # noqa: PLC0415  (not needed on stdio)
 
-        return serve_http(recorded, options.http, rule)
-    _serve(Player(recorded), rule)
+        try:
+            serve_http(lambda: Player(recorded, spoil), options.http, _say_address)
+        except OSError as error:
+            raise UsageError(f"serve: --http {options.http}: {error.strerror}") from error
+        return 0
+    _serve(Player(recorded, spoil))
     return 0
 
 
-def _recorded(named: Sequence[Path]) -> list[Exchange]:
+def _recorded(named: Sequence[Path]) -> list[list[Exchange]]:
+    """Return the exchanges of each session.  Raises `UsageError` if they are those of several servers."""
     try:
-        return [one for path in session_files(named) for one in exchanges(Recorded.read(path).lines)]
+        sessions = [Recorded.read(path) for path in session_files(named)]
     except (BadSession, OSError) as error:
         raise UsageError(f"serve: {error}") from error
+    found = [one for session in sessions if (one := exchanges(session.lines))]
+    if not any(one.answer for exchanges in found for one in exchanges):
+        raise UsageError("serve: no request has an answer in these sessions")
+    servers = dict.fromkeys(session.server for session in sessions if session.server)
+    if len(servers) > 1:
+        raise UsageError(
+            f"serve: the sessions are of several servers ({', '.join(servers)}); name those of one"
+        )
+    return found
 
 
-def _serve(player: Player, rule: str) -> None:
-    lines, waiting = _messages(), deque[Any]()
-    while (message := waiting.popleft() if waiting else next(lines, None)) is not None:
-        for said in player.said(message):
-            for one in spoiled(rule, said, str(message.get("method"))):
-                _write(one if isinstance(one, bytes) else encode(one))
-            if awaits_answer(said):
-                waiting.extend(_until_answered(said["id"], lines))
-
-
-def _messages() -> Iterator[Any]:
-    """Yield the messages of the client; what is no JSON object is nothing that was recorded."""
+def _serve(player: Player) -> None:
+    """Answer each message as it comes; what waits for an answer of the client goes on when that is there."""
+    waiting: dict[str, Iterator[Said]] = {}
     for raw in sys.stdin.buffer:
         message, *_ = decode(raw.rstrip(b"\r\n"))
-        if isinstance(message, dict):
-            yield message
+        if not isinstance(message, dict):  # nothing that was recorded
+            continue
+        playing = (
+            waiting.pop(str(message.get("id")), iter(())) if is_response(message) else player.said(message)
+        )
+        for said in playing:
+            sys.stdout.buffer.write(said.raw + b"\n")
+            sys.stdout.buffer.flush()
+            if said.waits:
+                waiting[said.message["id"]] = playing
+                break
 
 
-def _until_answered(id: str, lines: Iterator[Any]) -> Iterator[Any]:
-    """Read until the client has answered, and yield what it says meanwhile."""
-    for message in lines:
-        if is_response(message) and message.get("id") == id:
-            return
-        yield message
-
-
-def _write(raw: bytes) -> None:
-    sys.stdout.buffer.write(raw + b"\n")
-    sys.stdout.buffer.flush()
+def _say_address(url: str) -> None:
+    print(f"mcp-conformance: serving {url}", file=sys.stderr, flush=True)  # noqa: T201

@@ -2,100 +2,187 @@
 
 from __future__ import annotations
 
-import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+from itertools import chain
 from threading import Lock
 from typing import Any
 
-from mcp_conformance.protocol.jsonrpc import Kind, decode, encode, kind
-from mcp_conformance.tap.serving import Exchange, Player, awaits_answer
-from mcp_conformance.tap.spoiling import spoiled
+from mcp_conformance.protocol.jsonrpc import Kind, decode, is_response, kind
+from mcp_conformance.tap.exchanges import LISTEN, Said
+from mcp_conformance.tap.http_forwarding import QuietServer
+from mcp_conformance.tap.serving import Player
+from mcp_conformance.tap.streams import Streams
 
 MAX_BODY = 16_000_000
 SESSION = "Mcp-Session-Id"
+JSON, EVENTS = "application/json", "text/event-stream"
 
 
-def serve_http(recorded: Sequence[Exchange], port: int, rule: str) -> int:
-    """Serve until Ctrl-C; return 0.  Raises `OSError` if the port is taken."""
-    players: dict[str, Player] = {}
-    lock = Lock()
+def serve_http(new_player: Callable[[], Player], port: int, ready: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C; ``ready`` gets the address.  Raises `OSError` if the port is taken."""
 
     class Handler(_Handler):
-        def player(self, message: Any) -> tuple[str, Player]:
-            """Return the session of a request, and who plays it: a new one for ``initialize``."""
-            with lock:
-                id = self.headers.get(SESSION, "")
-                if message.get("method") == "initialize" or id not in players:
-                    id = uuid.uuid4().hex if message.get("method") == "initialize" else ""
-                    players[id] = players.get(id) or Player(recorded)
-                return id, players[id]
+        clients = _Clients(new_player)
 
-    Handler.rule = rule
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
-        url = f"http://127.0.0.1:{server.server_port}/mcp"
-        print(f"mcp-conformance: serving {url}", file=sys.stderr, flush=True)  # noqa: T201
-        server.serve_forever()
-    return 0
+    with QuietServer(("127.0.0.1", port), Handler) as server:
+        ready(f"http://127.0.0.1:{server.server_port}/mcp")
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+
+
+class _Clients:
+    """The sessions by their ids; the empty id is that of all clients without one.
+
+    Where nothing opens a session, each ``server/discover`` beyond those that were recorded begins anew.
+    """
+
+    def __init__(self, new_player: Callable[[], Player]):
+        self._new_player = new_player
+        self._lock = Lock()
+        self._sessions: dict[str, Streams] = {}
+
+    def of(self, id: str, message: Any = None) -> tuple[str, Streams | None]:
+        """Return the session with an id; a new one for ``initialize``, None for an id that nobody has."""
+        method = message.get("method") if message else ""
+        with self._lock:
+            if method == "initialize":
+                id = uuid.uuid4().hex
+            found = self._sessions.get(id)
+            is_anew = (
+                found is not None and method == "server/discover" and not id and found.has_played(message)
+            )
+            if is_anew or (found is None and (not id or method == "initialize")):
+                found = self._sessions[id] = Streams(self._new_player())
+            return id, found
+
+    def end(self, id: str) -> bool:
+        """End a session; return whether there was one."""
+        with self._lock:
+            found = self._sessions.pop(id, None)
+        if found is not None:
+            found.end()
+        return found is not None
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request: what the player says to its message; an event stream if that is more than the answer."""
+    """One request, and its response."""
 
     protocol_version = "HTTP/1.1"
-    rule = ""
-
-    def player(self, message: Any) -> tuple[str, Player]:
-        """Return the session of a request, and who plays it."""
-        raise NotImplementedError
+    clients: _Clients
 
     def do_POST(self) -> None:
-        """Answer a message."""
+        """Answer a message: an event stream if what is said is more than the answer."""
         length = self.headers.get("Content-Length", "")
         if not length.isdigit() or int(length) > MAX_BODY:
-            self._send(HTTPStatus.LENGTH_REQUIRED, b"", "text/plain")
+            self.send(HTTPStatus.LENGTH_REQUIRED)
             return
         message, *_ = decode(self.rfile.read(int(length)))
         if self.headers.get("Origin") or not isinstance(message, dict):
-            status = HTTPStatus.FORBIDDEN if self.headers.get("Origin") else HTTPStatus.BAD_REQUEST
-            self._send(status, b"", "text/plain")
+            self.send(HTTPStatus.FORBIDDEN if self.headers.get("Origin") else HTTPStatus.BAD_REQUEST)
             return
-        id, player = self.player(message)
-        said = [
-            one if isinstance(one, bytes) else encode(one)
-            for sent in player.said(message)
-            if not awaits_answer(sent)  # its answer would come by another request
-            for one in spoiled(self.rule, sent, str(message.get("method")))
-        ]
-        if kind(message) is not Kind.REQUEST:
-            self._send(HTTPStatus.ACCEPTED, b"", "", id)
-        elif len(said) == 1:
-            self._send(HTTPStatus.OK, said[0], "application/json", id)
+        id, streams = self.clients.of(self.headers.get(SESSION, ""), message)
+        if streams is None:
+            self.send(HTTPStatus.NOT_FOUND)
+        elif kind(message) is Kind.REQUEST:
+            self._answer(id, streams, message)
         else:
-            events = b"".join(
-                b"event: message\ndata: %s\n\n" % one.replace(b"\n", b"\ndata: ") for one in said
-            )
-            self._send(HTTPStatus.OK, events, "text/event-stream", id)
+            self.send(HTTPStatus.ACCEPTED, session=id)
+            if is_response(message):
+                streams.answered(message.get("id"))
+            else:
+                streams.send_aside(streams.said(message))
+
+    def _answer(self, session: str, streams: Streams, message: Any) -> None:
+        playing, own, is_answered = streams.said(message), _Own(self, session), False
+        for said in playing:
+            if is_answered and said.is_aside:
+                own.end()
+                streams.send_aside(chain([said], playing))
+                return
+            is_answered |= is_response(said.message)
+            streams.send(said, own.write)
+        if message["method"] == LISTEN and not is_answered:
+            for raw in streams.subscribe(message["id"]).messages():
+                own.event(raw)
+        own.end()
 
     def do_GET(self) -> None:
-        """Refuse a stream: what was recorded belongs to requests."""
-        self._send(HTTPStatus.METHOD_NOT_ALLOWED, b"", "")
+        """Open the stream of a session, for what belongs to no request."""
+        session = self.headers.get(SESSION, "")
+        id, streams = self.clients.of(session) if session else ("", None)
+        if streams is None:
+            self.send(HTTPStatus.NOT_FOUND if session else HTTPStatus.METHOD_NOT_ALLOWED)
+            return
+        own = _Own(self, id)
+        own.event(b"")  # the client waits for the headers
+        for raw in streams.aside.messages():
+            own.event(raw)
+        own.end()
 
     def do_DELETE(self) -> None:
         """End a session."""
-        self._send(HTTPStatus.OK, b"", "")
+        self.send(HTTPStatus.OK if self.clients.end(self.headers.get(SESSION, "")) else HTTPStatus.NOT_FOUND)
 
-    def _send(self, status: HTTPStatus, body: bytes, content_type: str, session: str = "") -> None:
+    def send(self, status: HTTPStatus, body: bytes = b"", content_type: str = "", session: str = "") -> None:
+        """Send a whole response."""
+        self.head(status, content_type, session)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def head(self, status: HTTPStatus, content_type: str, session: str) -> None:
+        """Send the status and the headers that a response of this server has."""
         self.send_response(status)
         if content_type:
             self.send_header("Content-Type", content_type)
         if session:
             self.send_header(SESSION, session)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing."""
+
+
+class _Own:
+    """The response to one request: JSON if it has the answer alone, else an event stream."""
+
+    def __init__(self, handler: _Handler, session: str):
+        self._handler, self._session = handler, session
+        self._held: bytes | None = None
+        self._has_begun = False
+
+    def write(self, said: Said) -> None:
+        """Send a message; an answer waits for more, or for the end."""
+        if is_response(said.message) and self._held is None and not self._has_begun:
+            self._held = said.raw
+        else:
+            self.event(said.raw)
+
+    def event(self, raw: bytes) -> None:
+        """Send a message as an event; an empty one is a comment."""
+        self._begin()
+        data = b"".join(b"data: %s\n" % line for line in raw.split(b"\n"))
+        self._chunk(b"event: message\n%s\n" % data if raw else b":\n\n")
+
+    def end(self) -> None:
+        """End the response."""
+        if self._held is not None and not self._has_begun:
+            self._handler.send(HTTPStatus.OK, self._held, JSON, self._session)
+        else:
+            self._begin()
+            self._chunk(b"")
+
+    def _begin(self) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._handler.head(HTTPStatus.OK, EVENTS, self._session)
+            self._handler.send_header("Transfer-Encoding", "chunked")
+            self._handler.end_headers()
+            if self._held is not None:
+                self.event(self._held)
+
+    def _chunk(self, data: bytes) -> None:
+        self._handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))

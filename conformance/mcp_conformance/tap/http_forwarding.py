@@ -42,12 +42,12 @@ def forward_http(port: int, url: str, tape: Tape, ready: Callable[[str], None]) 
         numbers = count(1)
 
     Handler.upstream, Handler.tape, Handler.delivered = upstream, tape, set()
-    with _Server(("127.0.0.1", port), Handler) as server:
+    with QuietServer(("127.0.0.1", port), Handler) as server:
         ready(f"http://127.0.0.1:{server.server_port}{upstream.target}")
         server.serve_forever()
 
 
-class _Server(ThreadingHTTPServer):
+class QuietServer(ThreadingHTTPServer):
     """A server that says nothing of a client that has gone."""
 
     daemon_threads = True

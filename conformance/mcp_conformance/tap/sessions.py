@@ -47,14 +47,26 @@ class Recorded:
 
     @property
     def title(self) -> str:
-        """What the server calls itself, else its command."""
+        """What the server calls itself, with its version, else its command."""
+        info = self._info
+        return named(
+            f"{info['name']} {info.get('version', '')}".strip() if info else shell_line(self.command)
+        )
+
+    @property
+    def server(self) -> str:
+        """The name of the server, empty if it has not said it."""
+        return named(self._info.get("name", ""))
+
+    @property
+    def _info(self) -> dict[str, Any]:
         for line in self.lines:
             for message in line.parts():
                 modern = part(message, "result", "_meta", SERVER_INFO)
                 info = modern or part(message, "result", "serverInfo")
                 if not line.sent and isinstance(info, dict) and isinstance(info.get("name"), str):
-                    return named(f"{info['name']} {info.get('version', '')}".strip())
-        return named(shell_line(self.command))
+                    return info
+        return {}
 
     def count(self, side: str) -> int:
         """Return how many lines a side, ``client`` or ``server``, has written."""

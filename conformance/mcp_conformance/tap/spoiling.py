@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
-from mcp_conformance.protocol.jsonrpc import is_response
+from mcp_conformance.protocol.jsonrpc import encode, is_response
+from mcp_conformance.tap.exchanges import Said
 
 Spoil = Callable[[dict[str, Any]], Iterator[Any]]
 """Yields what is sent in the place of a message: messages, or bytes that are a line."""
@@ -79,7 +81,10 @@ SPOILS: dict[str, Spoil] = {
 """Each fault by the id of its rule; what opens a session is never spoiled."""
 
 
-def spoiled(rule: str, message: dict[str, Any], method: str) -> Iterator[Any]:
+def spoiled(rule: str, said: Said, method: str) -> Iterator[Said]:
     """Yield what a server with a fault sends in the place of its answer to a request."""
-    is_spoiled = bool(rule) and is_response(message) and method not in ("initialize", "server/discover")
-    yield from SPOILS[rule](message) if is_spoiled else (message,)
+    if not is_response(said.message) or method in ("initialize", "server/discover"):
+        yield said
+        return
+    for one in SPOILS[rule](said.message):
+        yield replace(said, spoiled=one if isinstance(one, bytes) else encode(one))
