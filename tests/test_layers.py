@@ -37,7 +37,7 @@ FOR_SUITES = {"expect", "verdicts", "remedies", "protocol", "client", "scenarios
 FOR_SUITES |= {"generation", "json_schema", "login"}
 MODULES_FOR_SUITES = {"target.scenario"}
 """Modules that suites may import although their package is not for suites: the decorator of scenarios."""
-FOR_SUITE_FIXTURES = {*FOR_SUITES, "plugin", "target"}
+FOR_SUITE_FIXTURES = {*FOR_SUITES, "plugin", "tap", "target"}
 LIBRARIES = {"pytest", "hypothesis", "jsonschema", "__future__", "collections", "base64", "binascii"}
 LIBRARIES |= {"contextlib", "datetime", "functools", "itertools", "json", "re", "typing", "urllib"}
 MAX_METHODS = 30

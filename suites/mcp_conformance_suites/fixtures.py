@@ -12,6 +12,7 @@ from mcp_conformance.expect import require
 from mcp_conformance.plugin.execution import server_for
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.scenarios.traffic import exercise_everything
+from mcp_conformance.tap.sessions import Recorded
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Skipped
 
@@ -50,6 +51,12 @@ def tool(request: pytest.FixtureRequest, server: Server) -> Tool:
 def call(server: Server, tool: Tool) -> Call:
     """Return the call of the tool with valid arguments; skip the check if it may not be called."""
     return server.call(tool)
+
+
+@pytest.fixture
+def recorded(request: pytest.FixtureRequest, server: Server) -> Recorded:
+    """Return a recorded session; the check runs once for each."""
+    return server.settings.sessions[request.param]
 
 
 @pytest.fixture

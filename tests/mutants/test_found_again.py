@@ -28,12 +28,13 @@ def chosen():
 @pytest.mark.parametrize("run", chosen(), ids=lambda run: run.id)
 def test_a_finding_is_found_again(run, tmp_path, monkeypatch):
     leave_out_shrinking(monkeypatch)
-    options, contract = read(words_of(run, tmp_path)), run.limits["contract"]
+    options = read(words_of(run, tmp_path))
+    promised = {name: run.limits[name] for name in ("contract", "sessions")}
     serve = mutated(run.mutant.mutate)
-    found = findings(options, serve, run.revision, contract, lambda check, _: run.selects(check))
+    found = findings(options, serve, run.revision, promised, lambda check, _: run.selects(check))
     for one in {one.key: one for one in found}.values():
         assert one.differences(serve) == [], one.verdict.text
         words = one.again(options)
         if words is not None:
-            again = {other.key for other in findings(read(words), serve, run.revision, contract)}
+            again = {other.key for other in findings(read(words), serve, run.revision, promised)}
             assert one.key in again, f"{words} finds {sorted(again)}, not {one.key}: {one.verdict.text}"

@@ -88,8 +88,8 @@ def commands():
 def test_the_commands_of_an_option_and_no_others_have_it(option, commands):
     flag = f"--{option.name}"
     having = {name for name in SENDS if flag in commands[name]._option_string_actions}
-    # lock has an argument of this name for the file that it writes
-    assert having - ({"lock"} if option.name == "contract" else set()) == set(option.commands)
+    # lock has arguments of these names for the file that it writes
+    assert having - ({"lock"} if option.name in ("contract", "update") else set()) == set(option.commands)
     action = commands[option.commands[0]]._option_string_actions[flag]
     assert (action.dest, action.help) == (option.dest, option.full_help)
 

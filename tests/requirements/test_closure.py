@@ -32,6 +32,7 @@ from support.bench import (
     all_checks,
     hurry,
     reference_contract,
+    reference_session,
     run_checks,
     settings_in_memory,
     settings_on_process,
@@ -66,6 +67,7 @@ def run_in_memory(revision):
     examples = FUZZ_EXAMPLES["quick"] if revision in NEWEST else 0
     promised = {"budgets": dict.fromkeys(FIGURES, math.inf), "contract": reference_contract(revision)}
     promised["clients"] = chosen_clients(("all",))
+    promised["sessions"] = (reference_session(revision),)
     return run_checks(settings_in_memory(mutated(None), examples, **promised), revision)
 
 

@@ -14,7 +14,8 @@ sys.path.insert(0, str(DOCS))
 from http_wires import http_wires_of  # noqa: E402
 from wires import wires_of  # noqa: E402
 
-UNSEEN = ("backend.", "budget.", "client.", "contract.", "drift.", "http.", "state.", "surroundings.")
+UNSEEN: tuple[str, ...] = ("backend.", "budget.", "client.", "contract.", "drift.", "http.")
+UNSEEN += ("sessions.", "state.", "surroundings.")
 """The families of what no line shows, or none of the servers in memory."""
 FIRST = {id.partition(".")[0]: id for id in reversed(checked()) if not id.startswith(UNSEEN)}
 """The first checked rule of each family."""

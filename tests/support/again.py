@@ -15,14 +15,14 @@ from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.verdicts import Repeat
-from support.bench import Bench, Verdict, checks_of
+from support.bench import Bench, Verdict, cases_of, checks_of
 from support.in_memory import MemorySettings, MemoryTransport, VirtualClock
 from support.running import EVERYTHING
 
 READ_SECONDS = 5.0
 UNITS = {"size": "B", "time": "s", "count": ""}
-OF_THE_BENCH = ("command", "clock", "here", "contract")
-"""The settings that do not come from the options: the contract of a mutant is in no file."""
+OF_THE_BENCH = ("command", "clock", "here", "contract", "sessions")
+"""The settings that do not come from the options: the contract and the session of a mutant are in no file."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ def read(words):
     return read_options(chosen_by(options, list(words[middle + 1 :]), "run"))
 
 
-def findings(options, serve, revision, contract=None, selects=None):
+def findings(options, serve, revision, promised, selects=None):
     """Run the checks that the options select, or ``selects``, on a server in memory."""
     given = {one.name: getattr(options.settings, one.name) for one in fields(Settings)}
     kept = {name: value for name, value in given.items() if name not in OF_THE_BENCH}
-    settings = MemorySettings(("in-memory",), serve=serve, clock=VirtualClock(), contract=contract, **kept)
+    settings = MemorySettings(("in-memory",), serve=serve, clock=VirtualClock(), **promised, **kept)
     subject = probe_all(settings, (revision,))
     for surface in subject.judged:
         bench = Bench(subject, surface.revision, is_whole=not (options.selected or selects))
@@ -95,7 +95,7 @@ def findings(options, serve, revision, contract=None, selects=None):
                 Found(verdict, tool)
                 for check in checks_of(surface.revision)
                 if not why_not(surface, check.source, settings)
-                for case in check.cases
+                for case in cases_of(check, settings)
                 for tool in (bench.server.tools if check.source.per_tool else (None,))
                 if (selects or _selected(options))(check, tool)
                 for verdict in bench.run(check, case, tool)

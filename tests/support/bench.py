@@ -5,9 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
+from mcp_conformance.client.session import Session
 from mcp_conformance.fuzzing import repeated_calls
 from mcp_conformance.fuzzing.budgets import REPEATED, DriftBudget
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
@@ -19,6 +21,7 @@ from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import PACKAGE, check_of, suites_directory
 from mcp_conformance.scenarios.beginning import begin
 from mcp_conformance.scenarios.contract import observed
+from mcp_conformance.tap.sessions import Recorded
 from mcp_conformance.target.contract import Contract
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.server import Server
@@ -212,7 +215,7 @@ class Bench:
             verdict
             for check in checks
             if not why_not(self.server.surface, check.source, self.server.settings)
-            for case in check.cases
+            for case in cases_of(check, self.server.settings)
             for tool in (chosen if check.source.per_tool else (None,))
             for verdict in self.run(check, case, tool)
         ]
@@ -227,6 +230,11 @@ class Bench:
                 made = next(made)
             given[name] = made
         return given[name]
+
+
+def cases_of(check, settings):
+    """Return the cases of a check; one of recorded sessions has one for each."""
+    return [{"recorded": one} for one in settings.sessions] if check.source.per_session else check.cases
 
 
 SAMPLES = {
@@ -259,6 +267,24 @@ def reference_contract(*wanted):
         offers[surface.revision] = observed(server).offer
         server.close()
     return Contract("mcp-contract.json", "reference", offers)
+
+
+@cache
+def reference_session(revision, path=Path("sessions/recorded.jsonl")):
+    """Return a session with the reference server: a list, calls and a prompt."""
+    settings = settings_in_memory(mutated(None))
+    session = Session(settings.start(), revision=revision, timeout=5.0)
+    session.open()
+    session.request("tools/list")
+    for text in ("hello", "again"):
+        session.request("tools/call", {"name": "echo", "arguments": {"text": text}})
+    session.request("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
+    session.request("prompts/get", {"name": "greet", "arguments": {"name": "Ann"}})
+    lines = tuple(session.lines)
+    session.close()
+    rows = [{"sent": one.sent, "at": one.at, "raw": one.raw.decode("latin-1")} for one in lines]
+    header = {"format": 1, "command": ["reference"], "revision": revision, "about": "", "began": 1.0}
+    return Recorded(path, ("reference",), tuple(rows), "", header)
 
 
 @contextmanager

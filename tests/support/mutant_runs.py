@@ -23,7 +23,7 @@ from mcp_conformance.scenarios.other_machines import LOCALES, NO_GIT, READ_ONLY
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.surface import SESSIONLESS
 from mcp_conformance_fixtures.mutants import Mutant, all_mutants
-from support.bench import reference_contract, run_checks
+from support.bench import reference_contract, reference_session, run_checks
 from support.networks import sick_network
 from support.sandboxes import sandbox_of
 
@@ -101,12 +101,14 @@ class MutantRun:
         broken = [id for id in BUDGETS if id in self.mutant.breaks]
         budgets = {id.removeprefix("budget."): BUDGETS[id] for id in broken}
         contract = reference_contract(self.revision) if self.mutant.family == "contract" else None
+        sessions = (reference_session(self.revision),) if self.mutant.family == "sessions" else ()
         times = {"timeout": 5.0, "start_timeout": 5.0}
         clients = chosen_clients(("all",)) if self.mutant.family == "client" else ()
         if self.mutant.family == "client_directory":
             clients = tuple(name for name in all_clients() if name.startswith(DIRECTORY))
         sandbox = own_network() if self.needs_own_network else None
         found = {"examples": examples, "budgets": budgets, "clients": clients, "contract": contract}
+        found["sessions"] = sessions
         surroundings = self.mutant.family == "surroundings"
         api = sick_api() if self.mutant.family == WATCHED else {}
         return {**found, "sandbox": sandbox, "surroundings": surroundings, **times, **api}

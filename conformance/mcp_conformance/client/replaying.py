@@ -13,7 +13,7 @@ from mcp_conformance.client.new_names import NewNames
 from mcp_conformance.client.session import Answer, Session
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.client.transcript import Transcript
-from mcp_conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, encode, id_key, is_response, kind
+from mcp_conformance.protocol.jsonrpc import ABSENT, IdKey, Line, encode, id_key, is_request, is_response
 from mcp_conformance.protocol.methods import FEATURES
 from mcp_conformance.transport.interface import Transport
 
@@ -108,7 +108,7 @@ class _Playing:
     def send(self, lines: Sequence[Line]) -> None:
         """Send the next lines of the client."""
         for line in self.session.send_lines(self._client.next_lines(lines)):
-            for part in filter(_is_request, line.parts()):
+            for part in filter(is_request, line.parts()):
                 self._number += 1
                 one = line if part is line.message else replace(line, message=part)
                 self._waiting[id_key(part["id"])] = self._number, one
@@ -136,10 +136,6 @@ class _Playing:
         return ReplayStep(number, line, then, now, "", names.recalled(now), max(0.0, now.at - line.at))
 
 
-def _is_request(message: Any) -> bool:
-    return kind(message) is Kind.REQUEST
-
-
 def _answers(lines: Iterable[Line]) -> Mapping[IdKey, Iterator[Line]]:
     """Return the answers of the server by the ids of their requests, each a line of its own."""
     found: dict[IdKey, list[Line]] = defaultdict(list)
@@ -157,7 +153,7 @@ class _Client:
     def __init__(self, lines: Sequence[Line]):
         sent = [line for line in lines if line.sent]
         self.names = NewNames(sent)
-        asked = [line.message for line in lines if not line.sent and _is_request(line.message)]
+        asked = [line.message for line in lines if not line.sent and is_request(line.message)]
         ids = {id_key(one["id"]) for one in asked}
         self._answers = {
             id_key(line.message.get("id")): line

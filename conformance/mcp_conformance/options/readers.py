@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mcp_conformance.report.baseline import Baseline
     from mcp_conformance.report.exercise import RequiredExercise
     from mcp_conformance.report.model import Report
+    from mcp_conformance.tap.sessions import Recorded
     from mcp_conformance.target.contract import Contract
     from mcp_conformance.target.settings import Sample
     from mcp_conformance.target.tool_limits import ToolLimits
@@ -370,6 +371,16 @@ def contract_in(path: Path, name: str) -> Contract:
         return from_text(bounded_text(path), name)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def sessions(given: Given) -> tuple[Recorded, ...]:
+    """Return the recorded sessions in files and folders."""
+    from mcp_conformance.tap.sessions import BadSession, Recorded, session_files  # noqa: PLC0415
+
+    try:
+        return tuple(map(Recorded.read, session_files(map(given.path, given.texts))))
+    except BadSession as error:
+        raise ValueError(str(error)) from None
 
 
 def database(given: Given) -> ExampleDatabase:

@@ -262,6 +262,28 @@ OPTIONS = (
         family="contract",
     ),
     Option(
+        "sessions",
+        "DIR",
+        "recorded sessions (mcp-conformance tap), or a folder of them: each is replayed, as far as --call "
+        "permits its calls, and its arguments are tried first",
+        commands=RUNS,
+        kind=Kind.LIST,
+        reader=readers.sessions,
+        sets="sessions",
+        is_shared=False,
+        is_path=True,
+    ),
+    Option(
+        "update",
+        "",
+        "write the server's answers of now to the sessions in which they differ",
+        commands=("run",),
+        kind=Kind.SWITCH,
+        sets="update",
+        is_shared=False,
+        judges=False,
+    ),
+    Option(
         *("baseline", "FILE", "a file of expected findings, which do not fail (mcp-conformance baseline)"),
         commands=("run", "watch"),
         default="none",

@@ -14,7 +14,7 @@ from mcp_conformance.target.surface import Subject, Surface
 
 CONTRACT, BUDGETS, CLIENTS = "test_contract.py", "test_budget.py", "test_client.py"
 SURROUNDINGS, DRIFT, BACKEND = "test_surroundings.py", "test_drift.py", "test_backend.py"
-LOGIN = "test_http_login.py"
+LOGIN, SESSIONS = "test_http_login.py", "test_sessions.py"
 """The suites that judge what the user promises or asks for, not what the specification demands."""
 
 
@@ -60,6 +60,8 @@ def _not_chosen(check: Check, settings: Settings) -> Iterator[str]:
         yield "the server asks real hosts, not this tool (--backend)"
     if check.suite == LOGIN and settings.login is None:
         yield "nobody has logged in (--auth login)"
+    if check.suite == SESSIONS and not settings.sessions:
+        yield "no recorded sessions (--sessions)"
     if check.suite == DRIFT and settings.is_gentle:
         yield "judged with --fuzz thorough"
 

@@ -286,10 +286,17 @@ def is_ours(item: pytest.Item) -> bool:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a check once in each revision, and once for each tool if it has an argument ``tool``."""
+    """Run a check once in each revision, and once for each tool if it has an argument ``tool``.
+
+    One with an argument ``recorded`` runs once for each recorded session, whatever the number of revisions.
+    """
     if metafunc.definition.getparent(SuiteModule) is None or "revision" not in metafunc.fixturenames:
         return
     check = check_of(metafunc.definition.path.name, metafunc.definition.name)
+    if check.per_session:
+        cases = list(_session_cases(metafunc.config, check))
+        metafunc.parametrize(("revision", "recorded"), cases, indirect=True, scope="function")
+        return
     redact = run_state(metafunc.config).subject.settings.redaction
     cases = []
     for surface in _applying(metafunc.config, check):
@@ -301,6 +308,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             cases.append(pytest.param(surface.revision, id=surface.revision))
     names = ("revision", "tool") if check.per_tool else ("revision",)
     metafunc.parametrize(names, cases, indirect=True, scope="function")
+
+
+def _session_cases(config: pytest.Config, check: Check) -> Iterator[Any]:
+    """Yield a case for each recorded session: in its own revision, else in the newest one."""
+    revisions = [one.revision for one in _applying(config, check)]
+    for index, session in enumerate(run_state(config).subject.settings.sessions):
+        revision = session.revision if session.revision in revisions else max(revisions)
+        yield pytest.param(revision, index, id=f"{revision}-{named(session.stem) or index}")
 
 
 def _applying(config: pytest.Config, check: Check) -> list[Surface]:
@@ -450,10 +465,17 @@ def _is_selected(item: pytest.Item, options: RunOptions) -> bool:
         return True
     if not (own or is_chosen(item)):
         return False
-    cited, name = set(own or _cited(item)) - options.left_out, tool_of(item) if own else tool_name(item)
+    cited, name = set(own or _cited(item)) - options.left_out, tool_of(item) if own else case_name(item)
     if not options.selected:
         return bool(cited)
-    return any(cited & ids and (not tool or tool == name) for ids, tool in options.selected)
+    return any(cited & ids and (not case or case == name) for ids, case in options.selected)
+
+
+def case_name(item: pytest.Item) -> str:
+    """Return the name of the tool, or of the recorded session, that an item is about; empty without."""
+    index = _params(item).get("recorded")
+    sessions = run_state(item.config).subject.settings.sessions
+    return tool_name(item) if index is None else sessions[index].stem
 
 
 def tool_name(item: pytest.Item) -> str:

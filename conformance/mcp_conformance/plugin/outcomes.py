@@ -16,7 +16,14 @@ import pytest
 from mcp_conformance.options.again import again_words, replay_line, selection
 from mcp_conformance.outcome import Defect, Listed, Outcome, Weight
 from mcp_conformance.plugin.baseline import outdated, with_baseline
-from mcp_conformance.plugin.collection import inapplicable, is_ours, ran_all, revision_of, tool_name
+from mcp_conformance.plugin.collection import (
+    case_name,
+    inapplicable,
+    is_ours,
+    ran_all,
+    revision_of,
+    tool_name,
+)
 from mcp_conformance.plugin.deferral import DeferredCheck
 from mcp_conformance.plugin.execution import server_for
 from mcp_conformance.plugin.exercised import exercise_of, lacking, not_judged
@@ -200,7 +207,7 @@ def _again(
     if outcome.style.listed is Listed.NEVER or repeat is Repeat.NOT_SEEN:
         return ""
     is_alone = repeat is Repeat.BY_CHECK
-    selected = selection(_cited(item), row.id, tool_name(item)) if is_alone else ()
+    selected = selection(_cited(item), row.id, case_name(item)) if is_alone else ()
     is_quiet = outcome.style.listed is not Listed.ALWAYS
     return shell_line(
         again_words(item.config.stash[RUN_OPTIONS], selected, revision_of(item), verbose=is_quiet)
@@ -504,6 +511,7 @@ def notices(config: pytest.Config) -> list[str]:
         lines.append("furnished again: the server did not start in its folder any more after calls of tools")
     lines += filter(None, [spacing_line(counts.spaced, counts.calls_spaced)])
     lines += connection_lines(counts.numbers, counts.rate, counts.asked)
+    lines += [f"updated: {one}" for one in counts.updated]
     if line := not_judged(config):
         lines.append(line)
     if line := since_line(config, (one.reason for one in state.results)):

@@ -31,7 +31,8 @@ class RunCounts:
     longest wait that it asked for, in seconds; ``spaced`` is the rate of one over stdio,
     ``calls_spaced`` that of calls.  ``hosts`` counts
     what the server asks of other hosts, ``links`` are what its tools do with what others make, ``sequences``
-    the calls and the seconds of each phase of the sequences of calls that show it.
+    the calls and the seconds of each phase of the sequences of calls that show it.  ``updated`` says which
+    recorded sessions were written, and why.
     """
 
     starts: Pairs = field(default_factory=Counter)
@@ -48,6 +49,7 @@ class RunCounts:
     hosts: Counter[HostUse] = field(default_factory=Counter)
     links: tuple[ToolLink, ...] = ()
     sequences: dict[str, tuple[int, float]] = field(default_factory=dict)
+    updated: tuple[str, ...] = ()
 
     def add_server(self, server: Server) -> None:
         """Add what the server in one revision has done."""
@@ -64,6 +66,7 @@ class RunCounts:
         self.calls_spaced = spacing.calls_rate if spacing.has_slow_calls else 0.0
         self.links = self.links or tool_links(server.state.uses)
         self._add_sequences(server.state.spent)
+        self.updated += tuple(server.updated)
         for session in server.sessions.every:
             numbers["sent", revision] += session.sent
             numbers["dropped", ""] += session.lines.dropped
@@ -109,6 +112,7 @@ class RunCounts:
         self.hosts |= other.hosts  # each worker that looked has seen the same
         self.links = self.links or other.links
         self._add_sequences(other.sequences)
+        self.updated += other.updated
 
     def as_data(self) -> dict[str, Any]:
         """Return the counts as an xdist worker can send them."""
@@ -127,6 +131,7 @@ class RunCounts:
             "hosts": [(*astuple(use), number) for use, number in self.hosts.items()],
             "links": [one.as_row() for one in self.links],
             "sequences": [(phase, *both) for phase, both in self.sequences.items()],
+            "updated": self.updated,
         }
 
     @classmethod
@@ -147,6 +152,7 @@ class RunCounts:
             Counter({HostUse(*use): number for *use, number in data.get("hosts", ())}),
             tuple(map(ToolLink.from_row, data.get("links", ()))),
             {phase: (calls, seconds) for phase, calls, seconds in data.get("sequences", ())},
+            tuple(data.get("updated", ())),
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.outcome import Outcome
-from mcp_conformance.plugin.applicability import BUDGETS, CONTRACT
+from mcp_conformance.plugin.applicability import BUDGETS, CONTRACT, SESSIONS
 from mcp_conformance.plugin.collection import is_ours, revision_of, tool_name
 from mcp_conformance.plugin.earlier_run import EarlierRun
 from mcp_conformance.plugin.options import RUN_OPTIONS
@@ -112,7 +112,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if (
             isinstance(item, pytest.Function)
             and is_ours(item)
-            and item.path.name not in (CONTRACT, BUDGETS)
+            and item.path.name not in (CONTRACT, BUDGETS, SESSIONS)
             and base.covers(revision_of(item), tool_name(item))
         ):
             take_over(item, base)

@@ -301,6 +301,11 @@ def kind(message: Any) -> Kind:
     return Kind.ERROR if "error" in message else Kind.OTHER
 
 
+def is_request(message: Any) -> bool:
+    """Return whether a message is a request."""
+    return kind(message) is Kind.REQUEST
+
+
 def is_response(message: Any) -> bool:
     """Return whether a message is a result or an error."""
     return kind(message) in (Kind.RESULT, Kind.ERROR)

@@ -21,7 +21,8 @@ class Check:
     """A check: the ``name`` of its function, its ``suite`` (file name) and the ids it cites.
 
     ``capability`` is the path of the capability that it needs, empty if it needs none; ``per_tool`` says that
-    it runs for each tool, ``fuzzes`` that it runs only if something is fuzzed.
+    it runs for each tool, ``per_session`` for each recorded session, ``fuzzes`` that it runs only if
+    something is fuzzed.
     """
 
     suite: str
@@ -29,6 +30,7 @@ class Check:
     requirements: tuple[str, ...]
     capability: tuple[str, ...] = ()
     per_tool: bool = False
+    per_session: bool = False
     fuzzes: bool = False
 
 
@@ -107,7 +109,8 @@ def _checks_in(suite: str, module: ast.Module) -> Iterator[Check]:
                 node.name,
                 _marked(node, "requirement"),
                 _marked(node, "capability"),
-                any(map(_is_about_a_tool, _arguments(node))),
+                any(_is_about("tool", one) for one in _arguments(node)),
+                any(_is_about("recorded", one) for one in _arguments(node)),
                 suite.startswith(FUZZING),
             )
 
@@ -116,9 +119,9 @@ def _arguments(function: ast.FunctionDef) -> tuple[str, ...]:
     return tuple(argument.arg for argument in function.args.args)
 
 
-def _is_about_a_tool(fixture: str) -> bool:
-    """Return whether a fixture is the tool of a check, or needs it."""
-    return fixture == "tool" or any(map(_is_about_a_tool, _fixtures().get(fixture, ())))
+def _is_about(subject: str, fixture: str) -> bool:
+    """Return whether a fixture is the one for the subject of a check, or needs it."""
+    return fixture == subject or any(_is_about(subject, one) for one in _fixtures().get(fixture, ()))
 
 
 @cache

@@ -15,6 +15,7 @@ from mcp_conformance.tap.conversation import Conversation
 from mcp_conformance.tap.hiding import Hiding
 from mcp_conformance.tap.learned import in_command
 from mcp_conformance.tap.lines import line_of
+from mcp_conformance.tap.sessions import create_private, rewrite
 from mcp_conformance.tap.tape import Frame, What, frames
 from mcp_conformance.transport.credentials import is_withheld, redacted, secrets_of
 
@@ -84,11 +85,8 @@ class _File:
         """Leave out what only later lines have shown to be a credential, and write the end."""
         if hiding.has_learned:
             self._file.close()
-            new = self.path.with_suffix(".new")
-            _create(new)
-            with self.path.open(encoding="ascii") as old, new.open("a", encoding="ascii") as file:
-                file.writelines(json.dumps(hiding.row(json.loads(row))) + "\n" for row in old)
-            new.replace(self.path)
+            with self.path.open(encoding="ascii") as old:
+                rewrite(self.path, (hiding.row(json.loads(row)) for row in old))
             self._file = self.path.open("a", encoding="ascii")
         for row in self._last:
             self._write(row)
@@ -107,13 +105,8 @@ def _new_file(folder: Path, number: int) -> Path:
         (folder / ".gitignore").write_text("*\n", encoding="ascii")
     later = f"-{number}" if number else ""
     path = folder / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}{later}.jsonl"
-    _create(path)
+    create_private(path)
     return path
-
-
-def _create(path: Path) -> None:
-    """Create a file that only the user can read."""
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _rows(rest: Iterator[Frame]) -> Iterator[tuple[str, Row]]:

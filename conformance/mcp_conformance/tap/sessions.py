@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_conformance.client.transcript import FORMAT
+from mcp_conformance.client.transcript import FORMAT, Transcript
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.revisions import SERVER_INFO
 from mcp_conformance.protocol.text import named, shell_line
@@ -24,21 +26,30 @@ class BadSession(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Recorded:
-    """A session: the server's ``command``, its ``rows``, the file's ``path``, and its ``name`` over HTTP."""
+    """A session: the server's ``command``, its ``rows``, the file's ``path``, and its ``name`` over HTTP.
+
+    The ``header`` is the first row.
+    """
 
     path: Path
     command: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]
     name: str = ""
+    header: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Recorded:
-        """Read a session.  Raises `BadSession`, and `OSError` if the file cannot be read."""
-        rows = [_row(path, number, text) for number, text in enumerate(bounded_text(path).splitlines(), 1)]
+        """Read a session; a last line that was not written to its end is left out.
+
+        Raises `BadSession`, and `OSError` if the file cannot be read.
+        """
+        text = bounded_text(path)
+        lines = (text if text.endswith("\n") else text.rpartition("\n")[0] or text).splitlines()
+        rows = [_row(path, number, text) for number, text in enumerate(lines, 1)]
         if not rows or rows[0].get("format") != FORMAT or not isinstance(rows[0].get("command"), list):
             raise BadSession(f"{path.name}: line 1: a header with format {FORMAT} is expected")
         name = str(rows[0].get("session", ""))
-        return cls(path, tuple(map(str, rows[0]["command"])), tuple(rows[1:]), name)
+        return cls(path, tuple(map(str, rows[0]["command"])), tuple(rows[1:]), name, rows[0])
 
     @property
     def lines(self) -> Iterator[Line]:
@@ -68,9 +79,51 @@ class Recorded:
                     return info
         return {}
 
+    @property
+    def stem(self) -> str:
+        """The name of the file, without its ending."""
+        return self.path.stem
+
+    @property
+    def revision(self) -> str:
+        """The revision that both sides spoke at last; empty if that is not known."""
+        found = (str(row["revision"]) for row in reversed(self.rows) if row.get("revision"))
+        return next(found, str(self.header.get("revision", "")))
+
+    @property
+    def transcript(self) -> Transcript:
+        """The session as a conversation that can be replayed."""
+        return Transcript(self.command, self.revision, self.stem, tuple(self.lines))
+
+    def clock(self, row: dict[str, Any]) -> float:
+        """Return when a row was written, in seconds since 1970; 0 if that is not known.
+
+        An answer that was accepted later has a time of its own.
+        """
+        began = float(self.header.get("began", 0))
+        return float(row.get("accepted", began + float(row["at"]) if began else 0))
+
     def count(self, side: str) -> int:
         """Return how many lines a side, ``client`` or ``server``, has written."""
         return sum(row.get("sent") is (side == "client") for row in self.rows)
+
+
+def create_private(path: Path) -> None:
+    """Create a file that only the user can read.  Raises `OSError`."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def rewrite(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write other rows to the file of a session, whole or not at all.  Raises `OSError`."""
+    new = path.with_suffix(f".{os.getpid()}.new")
+    create_private(new)
+    try:
+        with new.open("a", encoding="ascii") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        shutil.copymode(path, new)
+        new.replace(path.resolve())
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def session_files(named: Iterable[Path]) -> Iterator[Path]:

@@ -98,7 +98,8 @@ class Server:
     ``fetches`` and ``state``; ``reported`` and ``causes`` let each verdict be reported once; ``fuzzing`` is
     what the fuzzer has seen, ``reproducer`` has the budget of all reductions, ``run`` is what the servers of
     all revisions share.  ``records`` are those of the scenarios, ``judged_figures`` those that checks of
-    budgets measured, ``hosts`` counts what it asks other hosts, if that was looked at.
+    budgets measured, ``hosts`` counts what it asks other hosts, if that was looked at, ``updated`` says which
+    recorded sessions were written.
     """
 
     def __init__(
@@ -130,6 +131,7 @@ class Server:
         self.records: Records = {}
         self.judged_figures: dict[str, float] = {}
         self.hosts: Counter[HostUse] = Counter()
+        self.updated: list[str] = []
         self._note_opening(surface)
 
     @classmethod

@@ -16,6 +16,7 @@ from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.sandbox.confined import Confined, Start
 from mcp_conformance.sandbox.sandbox import UNCONFINED_ROOT, Sandbox, is_root
+from mcp_conformance.tap.sessions import Recorded
 from mcp_conformance.target.contract import Contract
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.solo import Solo
@@ -78,7 +79,8 @@ class Settings:
     Without a ``cwd`` the server works in the ``throwaway`` folder, its home is there unless ``inherit_home``;
     without a ``throwaway`` folder it works here.  A ``sandbox`` confines it, a ``backend`` is every host that
     it can reach.  ``budgets`` limit figures, in bytes and seconds; ``clients`` are those whose limits are
-    checked.  The ``contract`` is what the server promised.  Relative paths in the command start from
+    checked.  The ``contract`` is what the server promised, the ``sessions`` what it was
+    recorded to do; ``update`` accepts what it does now.  Relative paths in the command start from
     ``here``; the path of the working directory in the throwaway folder replaces ``{folder}`` in it, and in
     ``env``.  ``on_wait`` is called during waits, which ``clock`` measures.
     ``database`` remembers the values that failed, if it is not Hypothesis's own; ``kept`` is the directory
@@ -124,6 +126,8 @@ class Settings:
     budgets: Mapping[str, float] = field(default_factory=dict)
     clients: tuple[str, ...] = ()
     contract: Contract | None = None
+    sessions: tuple[Recorded, ...] = ()
+    update: bool = False
     here: Path = field(default_factory=Path.cwd)
     on_wait: OnWait | None = None
     clock: Clock = SYSTEM_CLOCK

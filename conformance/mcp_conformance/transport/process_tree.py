@@ -455,3 +455,8 @@ def terminable() -> Iterator[None]:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     if not is_postponed(number, frame):
         raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def mark_of_run() -> str:
+    """Return the value of the variable `MARK` in this run."""
+    return _RUN.mark
