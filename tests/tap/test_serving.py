@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -10,10 +11,12 @@ from urllib.request import Request, urlopen
 import pytest
 
 from mcp_conformance.protocol.jsonrpc import Line
-from mcp_conformance.tap.exchanges import exchanges
+from mcp_conformance.tap.exchanges import Exchange, exchanges
 from mcp_conformance.tap.judging import Judgement
+from mcp_conformance.tap.matching import learn
 from mcp_conformance.tap.serving import Player
 from mcp_conformance.tap.spoiling import SPOILS, spoiled
+from mcp_conformance.transport.credentials import HIDDEN
 from tap.test_judging import CLIENT, SERVER, answers, asks, right, tells
 
 SERVE = [sys.executable, "-m", "mcp_conformance", "serve"]
@@ -95,6 +98,81 @@ def test_answers_come_from_the_session_that_the_client_follows() -> None:
     assert called(played, "list") == {"notes": []}
     assert called(played, "add", text="b") == {"made": "bb"}
     assert called(played, "list") == {"notes": ["b"]}
+
+
+def run(at: float, run_id: str, answer: str, since: str, key: str) -> list[Exchange]:
+    """Return a session that began at a time and uses values of its own."""
+    rows = [
+        (CLIENT, asks(0, "tools/call", name="begin", arguments={"run": run_id})),
+        (SERVER, answers(0, content=f"began {run_id}, job {answer}")),
+        (CLIENT, asks(1, "tools/call", name="add", arguments={"a": len(run_id), "key": key})),
+        (SERVER, answers(1, content=str(len(run_id)))),
+        (CLIENT, asks(2, "tools/call", name="since", arguments={"time": since, "job": answer})),
+        (SERVER, answers(2, content="all")),
+    ]
+    return exchanges(lines(rows), at)
+
+
+KEYS = [f"{digit * 8}-1234-4123-8123-123456789abc" for digit in "123"]
+MAY = 1_778_000_000.0  # 2026-05-05
+
+
+def varied() -> list[list[Exchange]]:
+    """Return two sessions: what the client chose is other, and the server's job too."""
+    found = [
+        run(MAY, "run-a1", "job-x", "2026-05-05T16:00:00Z", KEYS[0]),
+        run(MAY + 86400, "run-b12", "job-y", "2026-05-06T16:00:00Z", KEYS[1]),
+    ]
+    learn(found)
+    return found
+
+
+def test_what_varies_between_two_sessions_is_another_value_again() -> None:
+    played = Player(varied())
+    assert called(played, "begin", run="run-c1") == {"content": "began run-a1, job job-x"}
+    assert called(Player(varied()), "begin", run="run-b12") == {"content": "began run-b12, job job-y"}
+    assert called(Player(varied()[:1]), "begin", run=7) is None
+
+
+def test_what_answers_depend_on_is_not_learned() -> None:
+    played = Player(varied())
+    assert called(played, "add", a=9, key=KEYS[0]) is None
+    assert called(played, "since", time="2026-05-05T16:00:00Z", job="job-z") is None  # the server named it
+
+
+def test_one_session_shows_uuids_and_times_of_a_client() -> None:
+    now = datetime.now(UTC).isoformat()
+    session = varied()[0]
+    learn([session])
+    played = Player([session])
+    assert called(played, "add", a=6, key=KEYS[2]) == {"content": "6"}
+    assert called(played, "add", a=6, key="no-uuid") is None
+    assert called(played, "since", time=now, job="job-x") == {"content": "all"}
+    assert called(played, "since", time="2020-01-01T00:00:00Z", job="job-x") is None
+    assert called(played, "begin", run="run-c1") is None
+
+
+def test_a_uuid_that_the_server_made_is_another_request() -> None:
+    rows = [
+        (CLIENT, asks(0, "tools/call", name="make")),
+        (SERVER, answers(0, content=KEYS[0])),
+        (CLIENT, asks(1, "tools/call", name="get", arguments={"key": KEYS[0]})),
+        (SERVER, answers(1, content="it")),
+    ]
+    session = exchanges(lines(rows))
+    learn([session])
+    assert called(Player([session]), "get", key=KEYS[1]) is None
+    assert called(Player([session]), "get", key=KEYS[0]) == {"content": "it"}
+
+
+def test_a_credential_that_was_left_out_is_any_text() -> None:
+    rows = [
+        (CLIENT, asks(0, "tools/call", name="log-in", arguments={"header": f"Bearer {HIDDEN}"})),
+        (SERVER, answers(0, content="in")),
+    ]
+    played = Player([exchanges(lines(rows))])
+    assert called(played, "log-in", header="Bearer of-now") == {"content": "in"}
+    assert called(played, "log-in", header="of-now") is None
 
 
 def test_an_answer_waits_for_what_the_client_answers() -> None:

@@ -12,6 +12,7 @@ from mcp_conformance.cli.arguments import UsageError, expect_no_more
 from mcp_conformance.protocol.jsonrpc import decode, is_response
 from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.tap.exchanges import Exchange, Said, exchanges
+from mcp_conformance.tap.matching import learn
 from mcp_conformance.tap.serving import Player, as_recorded
 from mcp_conformance.tap.sessions import BadSession, Recorded, session_files
 from mcp_conformance.tap.spoiling import SPOILS, spoiled
@@ -46,7 +47,7 @@ def _recorded(named: Sequence[Path]) -> list[list[Exchange]]:
         sessions = [Recorded.read(path) for path in session_files(named)]
     except (BadSession, OSError) as error:
         raise UsageError(f"serve: {error}") from error
-    found = [one for session in sessions if (one := exchanges(session.lines))]
+    found = [one for session in sessions if (one := exchanges(session.lines, session.began))]
     if not any(one.answer for exchanges in found for one in exchanges):
         raise UsageError("serve: no request has an answer in these sessions")
     servers = dict.fromkeys(session.server for session in sessions if session.server)
@@ -54,6 +55,7 @@ def _recorded(named: Sequence[Path]) -> list[list[Exchange]]:
         raise UsageError(
             f"serve: the sessions are of several servers ({', '.join(servers)}); name those of one"
         )
+    learn(found)
     return found
 
 

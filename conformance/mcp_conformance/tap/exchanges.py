@@ -12,6 +12,7 @@ from mcp_conformance.protocol.revisions import SUBSCRIPTION_ID
 from mcp_conformance.tap.conversation import part
 
 PROGRESS = "notifications/progress"
+Path = tuple[str | int, ...]
 LISTEN, ACKNOWLEDGED = "subscriptions/listen", "notifications/subscriptions/acknowledged"
 
 
@@ -40,15 +41,17 @@ class Exchange:
     """A recorded ``request`` or notification of a client, its ``answer``, and what the server said about it.
 
     That is what came ``before`` the answer, and ``after`` it while the client asked nothing else.
-    ``is_cancelled`` says that the client took the request back.
+    ``is_cancelled`` says that the client took the request back.  ``clock`` is when it was sent, in seconds
+    since 1970, 0 if that is not known; ``varies`` are the paths of parameters whose values differ each time.
     """
 
     request: dict[str, Any]
-    at: float = 0.0
+    clock: float = 0.0
     before: list[Said] = field(default_factory=list)
     answer: dict[str, Any] | None = None
     after: list[Said] = field(default_factory=list)
     is_cancelled: bool = False
+    varies: set[Path] = field(default_factory=set)
 
     @property
     def method(self) -> str:
@@ -67,12 +70,13 @@ class Exchange:
         return not is_request or self.answer is not None or self.is_cancelled or self.method == LISTEN
 
 
-def exchanges(lines: Iterable[Line]) -> list[Exchange]:
+def exchanges(lines: Iterable[Line], began: float = 0.0) -> list[Exchange]:
     """Return the complete exchanges of a session, in the order in which they began.
 
-    What a client says of its requests, their progress and that it takes one back, is none.
+    What a client says of its requests, their progress and that it takes one back, is none.  The session
+    ``began`` at this time, in seconds since 1970.
     """
-    reading = _Reading()
+    reading = _Reading(began)
     for line in lines:
         for message in line.parts():
             (reading.client if line.sent else reading.server)(line, message)
@@ -87,7 +91,8 @@ def subscription_of(message: Any) -> Any:
 class _Reading:
     """The exchanges ``found`` so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, began: float) -> None:
+        self._began = began
         self.found: list[Exchange] = []
         self._open: dict[IdKey, Exchange] = {}
         self._carried: dict[str, Exchange] = {}
@@ -107,7 +112,7 @@ class _Reading:
             if taken_back is not None:
                 taken_back.is_cancelled = True
             return
-        self.found.append(one := Exchange(message, line.at))
+        self.found.append(one := Exchange(message, self._began and self._began + line.at))
         if one.method == LISTEN:
             self._listening[id_key(message.get("id"))] = one
         if kind(message) is Kind.REQUEST:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -99,7 +100,7 @@ class Player:
         """Yield what the server says to a message; an answer is what has no ``method``."""
         if kind(message) not in (Kind.REQUEST, Kind.NOTIFICATION):
             return
-        asked = Exchange(message)
+        asked = Exchange(message, time.time())
         if asked.method == CANCELLED:
             for track in self._tracks:
                 track.forget(part(message, "params", "requestId"))

@@ -95,13 +95,17 @@ class Recorded:
         """The session as a conversation that can be replayed."""
         return Transcript(self.command, self.revision, self.stem, tuple(self.lines))
 
+    @property
+    def began(self) -> float:
+        """When the session began, in seconds since 1970; 0 if that is not known."""
+        return float(self.header.get("began", 0))
+
     def clock(self, row: dict[str, Any]) -> float:
         """Return when a row was written, in seconds since 1970; 0 if that is not known.
 
         An answer that was accepted later has a time of its own.
         """
-        began = float(self.header.get("began", 0))
-        return float(row.get("accepted", began + float(row["at"]) if began else 0))
+        return float(row.get("accepted", self.began + float(row["at"]) if self.began else 0))
 
     def count(self, side: str) -> int:
         """Return how many lines a side, ``client`` or ``server``, has written."""
