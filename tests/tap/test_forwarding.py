@@ -114,6 +114,38 @@ def test_a_server_that_dies_of_a_signal_takes_the_tap_along(tmp_path: Path) -> N
     assert exchange(tapped(tmp_path, code), b"").returncode == -signal.SIGKILL
 
 
+@nightly
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
+def test_a_client_that_reads_nothing_can_end_the_tap(tmp_path: Path) -> None:
+    code = "import os, sys; os.write(2, b'ready')\nwhile True: os.write(1, b'x' * 65536)"
+    command = tapped(tmp_path, code)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert process.stderr.read(5) == b"ready"
+        process.terminate()
+        assert process.wait(timeout=60) == -signal.SIGTERM
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
+def test_a_server_does_not_outlive_a_tap_that_is_killed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "alive")
+    code = f"""
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+file = open({str(tmp_path / "alive")!r}, "w")
+file.write("alive")
+file.flush()
+while True:
+    time.sleep(9)
+"""
+    command = tapped(tmp_path / "file" / "no folder", code)  # nothing is recorded, and still it is ended
+    (tmp_path / "file").write_text("")
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process, (tmp_path / "alive").open() as file:
+        assert file.read(5) == "alive"
+        process.kill()
+        assert file.read() == ""
+
+
 def test_what_cannot_be_started_is_one_line(tmp_path: Path) -> None:
     passed = exchange([*TAP, "--to", str(tmp_path), "--", "no-such-server"], b"")
     assert passed.returncode == 4
@@ -163,6 +195,13 @@ def test_a_session_is_judged_while_it_runs(tmp_path: Path) -> None:
     )
     exchange(tapped(tmp_path / "b", ECHO, "--judge", str(tmp_path / "log")), sent)
     assert "fromclient.initialize-first" in (tmp_path / "log").read_text()
+
+
+def test_a_session_is_recorded_though_the_log_cannot_be_written(tmp_path: Path) -> None:
+    sent = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n'
+    passed = exchange(tapped(tmp_path / "a", ECHO, "--judge", str(tmp_path / "no folder" / "log")), sent)
+    assert b"tap: --judge: [Errno 2]" in passed.stderr
+    assert [*the_session(tmp_path / "a").lines]
 
 
 @nightly

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import IO
 
@@ -19,14 +19,18 @@ from mcp_conformance.tap.tape import Tape, What
 CHUNK = 64 * 1024
 """What a pipe of Linux holds: one read empties it."""
 STDIN, STDOUT, STDERR = 0, 1, 2
-PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+READ_SECONDS = 2.0
+"""Seconds without the end of a stream.  Not measured: clients kill a server after 2 or more."""
+ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
+PASSED_ON = (*ENDING, "SIGUSR1", "SIGUSR2")
 
 
 def forward(command: Sequence[str], tape: Tape) -> int:
     """Run a server on our stdin, stdout and stderr; return its exit status, minus the signal that ended it.
 
     It ends when the server has and its stdout and stderr are closed, which a process that it started may
-    hold open; a signal that comes meanwhile ends it too.  Raises `OSError` if the server cannot be started.
+    hold open; a signal that comes meanwhile ends it too.  After a signal that asks the server to end, a
+    client has `READ_SECONDS` to read the rest.  Raises `OSError` if the server cannot be started.
     """
     server = subprocess.Popen(
         command,
@@ -37,19 +41,22 @@ def forward(command: Sequence[str], tape: Tape) -> int:
         process_group=0 if sys.platform != "win32" else None,
     )
     assert server.stdin is not None
+    tape.add(What.RUNNING, str(server.pid).encode())
     done: SimpleQueue[What | None] = SimpleQueue()
     ways = (
         _Way(What.CLIENT, STDIN, server.stdin.fileno(), server.stdin),
         _Way(What.SERVER, _number(server.stdout), STDOUT, server.stdout),
         _Way(What.STDERR, _number(server.stderr), STDERR, server.stderr),
     )
-    with _signals_passed_on(server, done):
+    with _signals_passed_on(server, done) as passed:
         for way in ways:
             threading.Thread(target=way.pass_all, args=(tape, done), daemon=True).start()
         status = server.wait()
         left = {What.SERVER, What.STDERR}  # the client may leave its end of stdin open for ever
-        while left and (one := done.get()) is not None:
-            left.discard(one)
+        seconds = READ_SECONDS if passed & {getattr(signal, name, None) for name in ENDING} else None
+        with contextlib.suppress(Empty):
+            while left and (one := done.get(timeout=seconds)) is not None:
+                left.discard(one)
     return status
 
 
@@ -117,11 +124,15 @@ def _give_up(number: int) -> None:
 
 
 @contextlib.contextmanager
-def _signals_passed_on(server: subprocess.Popen[bytes], done: SimpleQueue[What | None]) -> Iterator[None]:
-    """Hand each signal that we get to the server, which is in a process group of its own."""
+def _signals_passed_on(
+    server: subprocess.Popen[bytes], done: SimpleQueue[What | None]
+) -> Iterator[set[int | None]]:
+    """Hand each signal that we get to the server, which is in a group of its own; yield which came."""
+    passed: set[int | None] = set()
 
     def hand_on(number: int, frame: FrameType | None) -> None:
         del frame
+        passed.add(number)
         if server.returncode is not None:
             done.put(None)
         with contextlib.suppress(OSError):
@@ -130,7 +141,7 @@ def _signals_passed_on(server: subprocess.Popen[bytes], done: SimpleQueue[What |
     numbers = [getattr(signal, name) for name in PASSED_ON if hasattr(signal, name)]
     before = {number: signal.signal(number, hand_on) for number in numbers}
     try:
-        yield
+        yield passed
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -53,8 +53,11 @@ def teller(place: str) -> Callable[[str], None]:
     def tell(text: str) -> None:
         if place == "-":
             print(f"mcp-conformance: {text}", file=sys.stderr, flush=True)  # noqa: T201
-        else:
+            return
+        try:
             with Path(place).open("a", encoding="utf-8") as file:
                 file.write(text + "\n")
+        except OSError as error:  # the session is recorded all the same
+            print(f"mcp-conformance: tap: --judge: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
     return tell

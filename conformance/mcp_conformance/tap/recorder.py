@@ -6,9 +6,10 @@ import json
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from mcp_conformance.client.transcript import FORMAT
 from mcp_conformance.tap.conversation import Conversation
@@ -27,8 +28,8 @@ Row = dict[str, Any]
 See = Callable[[str, Row], None]
 
 
-def record(stream: BinaryIO, folder: Path, environment: Mapping[str, str], see: See) -> list[Path]:
-    """Write the sessions in a stream of frames to new files of a folder, and return their paths.
+def record(rest: Iterator[Frame], folder: Path, environment: Mapping[str, str], see: See) -> list[Path]:
+    """Write the sessions in frames to new files of a folder, and return their paths.
 
     A file is one of `mcp_conformance.client.transcript`: a header, then a row for each line of the client
     (``sent``) and of the server, for what is on stderr, for a closed stream, and for the end.  ``see`` gets
@@ -36,7 +37,6 @@ def record(stream: BinaryIO, folder: Path, environment: Mapping[str, str], see: 
     environment, what looks like one, and what stands under the name of one, also in lines that came before
     it was known.  Raises `OSError`.
     """
-    rest = frames(stream)
     command = json.loads(next(rest).data)
     secret = {name: text for name, text in environment.items() if is_withheld(name, text)}
     hiding = Hiding((*secrets_of(command, secret), *in_command(command)))
@@ -186,10 +186,13 @@ def main() -> None:
         from mcp_conformance.tap.live import Live, teller  # noqa: PLC0415  (loads schemas, which take 0.2 s)
 
         see = Live(teller(judge[0])).see
+    rest = frames(sys.stdin.buffer)
     try:
-        record(sys.stdin.buffer, Path(folder), os.environ, see)
+        record(rest, Path(folder), os.environ, see)
     except OSError as error:
         print(f"mcp-conformance: tap: the session is not recorded: {error}", file=sys.stderr)  # noqa: T201
+    finally:
+        deque(rest, maxlen=0)  # the tap goes on, and its server is ended if it is killed
 
 
 if __name__ == "__main__":

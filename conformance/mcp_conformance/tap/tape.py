@@ -7,6 +7,8 @@ never wait for it.
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import struct
 import subprocess
 import sys
@@ -22,6 +24,8 @@ NEW_PROCESS_GROUP = 0x200
 """What keeps Ctrl-C from a process of Windows."""
 HEAD = struct.Struct("<BdI")
 """Before each frame: what it is, its time in seconds since the start, and how many bytes follow."""
+GRACE_SECONDS = 2.0
+"""Seconds in which a server may end by itself.  Not measured: clients give it 2 or more."""
 MAX_WAITING_BYTES = 64_000_000
 """What may wait to be written down.  Not measured: four floods of 16 MB, and little for a machine."""
 
@@ -37,6 +41,7 @@ class What(IntEnum):
     SERVER_CLOSED = 5
     ENDED = 6
     ROW = 7
+    RUNNING = 8
 
 
 class Frame(NamedTuple):
@@ -51,7 +56,7 @@ def frames(stream: BinaryIO) -> Iterator[Frame]:
     """Yield the frames of a stream until its end; one that was cut off is left out.
 
     They are read at once, however long the reader takes for each, as the tap ends when all are read; only
-    `MAX_WAITING_BYTES` wait.
+    `MAX_WAITING_BYTES` wait.  If they end before the server has, its tap was killed: then the server is.
     """
     read: SimpleQueue[Frame | None] = SimpleQueue()
     room, taken = threading.Condition(), 0
@@ -61,19 +66,37 @@ def frames(stream: BinaryIO) -> Iterator[Frame]:
 
     def read_all() -> None:
         nonlocal taken
+        server = 0
         for frame in _frames(stream):
             with room:
                 room.wait_for(has_room)
                 taken += len(frame.data)
             read.put(frame)
+            if frame.what in (What.RUNNING, What.ENDED):
+                server = int(frame.data) if frame.what is What.RUNNING else 0
         read.put(None)
+        if server:
+            _end(server)
 
-    threading.Thread(target=read_all, daemon=True).start()
+    threading.Thread(target=read_all).start()
     while (frame := read.get()) is not None:
         with room:
             taken -= len(frame.data)
             room.notify()
         yield frame
+
+
+def _end(server: int) -> None:
+    """End a server that nobody else can; it may end by itself, as its stdin has, for `GRACE_SECONDS`."""
+    deadline = time.monotonic() + GRACE_SECONDS
+    with contextlib.suppress(OSError):
+        while time.monotonic() < deadline:
+            os.kill(server, 0) if sys.platform != "win32" else None
+            time.sleep(0.05)
+        if sys.platform == "win32":
+            os.kill(server, signal.SIGTERM)
+        else:
+            os.killpg(server, signal.SIGKILL)
 
 
 def _frames(stream: BinaryIO) -> Iterator[Frame]:
