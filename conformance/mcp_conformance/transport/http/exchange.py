@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ CLOSED = "the connection was closed before the response"
 CUT_OFF = "the body ended early"
 STALLED = "the body went on after a complete JSON text, but nothing more came"
 ABORTED = "we closed the connection"
+STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 
 
 IsRepeated = Callable[["Exchange", int, Sequence[str]], bool]
@@ -62,7 +64,8 @@ class Exchange:
     without parameters, empty if there is none; ``body`` is decoded and without its chunks, and only the
     beginning of an event stream; ``received`` counts its bytes as they came; ``events`` has pairs of a time
     and an event, as many as fit into `max_body` bytes.
-    ``event_parser`` has the counts of an event stream, ``trailing`` the bytes after the response.
+    ``event_parser`` has the counts of an event stream, ``trailing`` the bytes after the response,
+    ``unasked`` the status of a second response to this one request, None without one.
     ``is_sent`` says that the whole request is sent, ``has_ended`` that the response is complete or never
     will be; ``failure`` is a sentence if the response is not complete, else empty; ``was_refused`` says that
     nothing listened.  ``was_resent`` says that a reused connection turned out to be closed, and the request
@@ -91,6 +94,7 @@ class Exchange:
         self.events: list[tuple[float, Event]] = []
         self.event_parser: EventParser | None = None
         self.trailing = b""
+        self.unasked: int | None = None
         self.received = 0
         self.failure = ""
         self.tries = 0
@@ -240,7 +244,7 @@ class Exchange:
             try:
                 for part in reader.feed(data):
                     if isinstance(part, Done):
-                        self._take_trailing(part.trailing)
+                        self._take_trailing(part.trailing or self._lingering(stream))
                         return part.can_reuse and not self._unsent
                     if not self._take(part):
                         return False
@@ -305,8 +309,18 @@ class Exchange:
             return False
         return True
 
+    def _lingering(self, stream: Stream) -> bytes:
+        """Return what comes after a response, if the request is one after which that is waited for."""
+        if not self.request.lingers:
+            return b""
+        _, data = stream.transfer(memoryview(b""), self.request.lingers)
+        return data or b""
+
     def _take_trailing(self, data: bytes) -> None:
         """Note the bytes after a response, and join them to a body that its Content-Length has cut."""
+        if second := STATUS_LINE.match(data):
+            self.unasked = int(second[1])
+            return
         self.trailing = data
         if data and self.event_parser is None and not _is_json(self._body) and _is_json(self._body + data):
             self._body += data

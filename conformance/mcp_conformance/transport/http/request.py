@@ -18,7 +18,8 @@ UNUSUAL_BYTE = re.compile(rb"[\x00\r\n]")
 class Request:
     """One request.  ``method`` and ``target`` may hold any bytes, as surrogate escapes.
 
-    It ``is_repeatable`` if its message does no harm twice.
+    It ``is_repeatable`` if its message does no harm twice.  After the response its connection is read for
+    ``lingers`` seconds more, as the server may answer what it takes for another request.
     """
 
     method: str
@@ -26,6 +27,7 @@ class Request:
     headers: Headers
     body: bytes = b""
     is_repeatable: bool = False
+    lingers: float = 0.0
 
     @classmethod
     def to(cls, endpoint: Endpoint, method: str, headers: Headers = (), body: bytes = b"") -> Request:
