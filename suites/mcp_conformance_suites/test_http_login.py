@@ -12,10 +12,12 @@ from mcp_conformance.login.discovery import identifies
 from mcp_conformance.login.flow import (
     AUTHORIZED,
     CODE_AGAIN,
-    ELSEWHERE,
     FOREIGN,
     GIVEN,
+    NEAR,
     NO_CHALLENGE,
+    NO_VERIFIER,
+    REFRESH_AGAIN,
     REFRESHED,
     WRONG_VERIFIER,
 )
@@ -25,14 +27,16 @@ from mcp_conformance.scenarios.http_requests import lines_of
 from mcp_conformance.scenarios.logins import claims_of, login_of, reply_of
 
 NOT_PUBLIC = "the client is not a public one"
+VERIFIERS = {WRONG_VERIFIER: "is another one", NO_VERIFIER: "is missing"}
 A_PAGE = "a page comes first, on which a person logs in"
 
 
 @pytest.mark.requirement("http.login.redirect")
-def test_no_browser_is_sent_to_an_unknown_redirect_uri(server):
-    reply = reply_of(server, FOREIGN)
+@pytest.mark.parametrize("name", [FOREIGN, NEAR])
+def test_no_browser_is_sent_to_an_unknown_redirect_uri(server, name):
+    reply = reply_of(server, name)
     target, _ = reply.redirect
-    if target != ELSEWHERE and not reply.is_refusal:
+    if target != reply.asked.get("redirect_uri") and not reply.is_refusal:
         skip(A_PAGE)
     expect(reply, not target, "an error in place of a redirect to a URI that nobody has registered")
 
@@ -49,9 +53,10 @@ def test_a_request_for_a_code_needs_a_challenge(server):
 
 
 @pytest.mark.requirement("http.login.verifier")
-def test_a_code_needs_its_verifier(server):
-    reply = reply_of(server, WRONG_VERIFIER)
-    expect(reply, not reply.has_token, "invalid_grant, as the code_verifier is another one")
+@pytest.mark.parametrize("name", VERIFIERS)
+def test_a_code_needs_its_verifier(server, name):
+    reply = reply_of(server, name)
+    expect(reply, not reply.has_token, f"an error, as the code_verifier {VERIFIERS[name]}")
 
 
 @pytest.mark.requirement("http.login.code-once")
@@ -68,6 +73,14 @@ def test_a_refresh_token_of_a_public_client_is_used_once(server):
     if not reply.has_token:
         skip(f"no token was refreshed: {reply}")
     expect(reply, reply.step.is_renewed, "another refresh_token than the one that was used", got="the same")
+
+
+@pytest.mark.requirement("http.login.refresh-once")
+def test_a_refresh_token_that_was_replaced_is_refused(server):
+    reply = reply_of(server, REFRESH_AGAIN)
+    if login_of(server).client.method != "none":
+        skip(NOT_PUBLIC)
+    expect(reply, not reply.has_token, "invalid_grant, as another refresh token has replaced this one")
 
 
 @pytest.mark.requirement("http.login.iss")

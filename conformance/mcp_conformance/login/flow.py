@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from authlib.oauth2.client import OAuth2Client
 
 REGISTERED, AUTHORIZED, GIVEN, REFRESHED = "registration", "authorization", "token", "refresh"
-WRONG_VERIFIER, CODE_AGAIN = "wrong verifier", "code again"
-FOREIGN, NO_CHALLENGE = "foreign redirect", "no challenge"
+WRONG_VERIFIER, NO_VERIFIER, CODE_AGAIN = "wrong verifier", "no verifier", "code again"
+FOREIGN, NEAR, NO_CHALLENGE = "foreign redirect", "redirect below", "no challenge"
+REFRESHED_FIRST, REFRESH_AGAIN = "refresh of another token", "refresh token again"
 """The names of the steps that are judged."""
-EXAMINED = (WRONG_VERIFIER, CODE_AGAIN, FOREIGN, NO_CHALLENGE)
+EXAMINED = (WRONG_VERIFIER, NO_VERIFIER, CODE_AGAIN, FOREIGN, NEAR, NO_CHALLENGE, REFRESH_AGAIN)
 """Those in which something has to be refused."""
 CODES, CREDENTIALS = "authorization_code", "client_credentials"
 BASIC, POSTED = "client_secret_basic", "client_secret_post"
@@ -33,6 +34,8 @@ ANNOUNCES_ISSUER = "authorization_response_iss_parameter_supported"
 NAME = "mcp-conformance"
 ELSEWHERE = "https://redirect.invalid/callback"
 """A redirect URI that nobody has registered, at a host that cannot be (RFC 6761)."""
+BELOW = "/elsewhere"
+"""What makes of the registered redirect URI one below it, which OAuth 2.1, section 2.3.1, tells apart."""
 VERIFIER_LENGTH, STATE_LENGTH = 64, 32
 LOGIN_SECONDS = 300.0
 """How long a person may take.  Not measured."""
@@ -201,30 +204,41 @@ class _Flow:
             raise LoginFailed(f"{self.found.issuer} sends the browser back without a code")
         return _Code(got["code"], verifier)
 
-    def token(self, code: _Code, step: str = GIVEN, verifier: str = "") -> Mapping[str, Any]:
+    def token(self, code: _Code, step: str = GIVEN) -> Mapping[str, Any]:
         """Exchange a code for a token.  Raises `LoginFailed`, `Refused` for an error of OAuth."""
         oauth = _oauth(self.web, step, self.client, self.callback.url)
         endpoint = self.found.endpoint("token")
-        given = {"code": code.text, "code_verifier": verifier or code.verifier}
+        given = {"code": code.text, **({"code_verifier": code.verifier} if code.verifier else {})}
         return _fetched(oauth, endpoint, CODES, self.found, **given)
 
     def examine(self) -> None:
         """Ask for what has to be refused; each code is used for one of these tries alone."""
         for name, redirect, has_challenge in (
             (FOREIGN, ELSEWHERE, True),
+            (NEAR, f"{self.callback.url}{BELOW}", True),
             (NO_CHALLENGE, self.callback.url, False),
         ):
             url, _, _ = self._request(redirect, has_challenge=has_challenge)
             self.web.get(name, url)
-        self.choice.say("three logins follow: two for what has to be refused, and one for the token")
-        self._refusal(self.code(), WRONG_VERIFIER, _generated(VERIFIER_LENGTH))
+        self.choice.say("four logins follow: three for what has to be refused, and one for the token")
+        self._refusal(replace(self.code(), verifier=_generated(VERIFIER_LENGTH)), WRONG_VERIFIER)
+        self._refusal(replace(self.code(), verifier=""), NO_VERIFIER)
         code = self.code()
-        self.token(code)
+        self._use_twice(_login(self.choice, self.found, self.client, CODES, self.token(code)))
         self._refusal(code, CODE_AGAIN)
 
-    def _refusal(self, code: _Code, step: str, verifier: str = "") -> None:
+    def _use_twice(self, login: Login) -> None:
+        """Refresh a token, and use the same refresh token once more if that has brought another one."""
         try:
-            self.token(code, step, verifier)
+            new = _refreshed(login, self.web, REFRESHED_FIRST) if login.refresh_token else login
+            if new.refresh_token != login.refresh_token:
+                _refreshed(login, self.web, REFRESH_AGAIN)
+        except LoginFailed:
+            return
+
+    def _refusal(self, code: _Code, step: str) -> None:
+        try:
+            self.token(code, step)
         except LoginFailed:
             return
 
@@ -337,9 +351,9 @@ def _is_number(value: float | str) -> bool:
     return not isinstance(value, str) or value.isdecimal()
 
 
-def _refreshed(login: Login, web: Web) -> Login:
+def _refreshed(login: Login, web: Web, step: str = REFRESHED) -> Login:
     """Return a login whose token is a new one, by its refresh token.  Raises `LoginFailed`."""
-    oauth = _oauth(web, REFRESHED, login.client)
+    oauth = _oauth(web, step, login.client)
     before = login.refresh_token
     token = _token(
         lambda: oauth.refresh_token(

@@ -34,6 +34,12 @@ class LoginReply:
         return Line(True, sent), Line(False, got, status=self.step.status)
 
     @property
+    def asked(self) -> Mapping[str, str]:
+        """The parameters in the query of the request."""
+        url = self.step.sent.partition(" || ")[0].partition(" ")[2]
+        return dict(parse_qsl(urlsplit(url).query))
+
+    @property
     def has_token(self) -> bool:
         """Whether the response brings a token."""
         return "access_token" in self.step.document
