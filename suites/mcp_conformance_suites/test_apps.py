@@ -211,7 +211,7 @@ def expect_declared(server, addresses_of):
     loaded = [(one, addresses) for one, addresses in loaded if addresses]
     for one, addresses in require_some(loaded, skip="no interface loads anything from elsewhere"):
         lacking = undeclared(one, listed.get(one.reference.json), addresses)
-        shown = ", ".join(f"{url} is in no origin of {domains}" for url, domains in lacking[:MAX_PLACES])
+        shown = ", ".join(f"none in {domains} for {url}" for url, domains in lacking[:MAX_PLACES])
         expect(one.reply, not lacking, "the origins of what is loaded in _meta.ui.csp", got=shown)
 
 

@@ -5,6 +5,8 @@ import pytest
 from mcp_conformance.protocol import css
 from mcp_conformance.protocol.html import Document, begins_as_document, losses
 from mcp_conformance.scenarios.apps import is_covered
+from support.bench import run_checks, settings_in_memory
+from support.in_memory import mutated
 
 PAGE = """<!doctype html><link rel="stylesheet" href="//cdn.example.org/a.css">
 <link rel="canonical" href="https://x.example">
@@ -117,3 +119,16 @@ def test_a_csp_has_the_origin_of_an_address(origins, expected):
 )
 def test_a_document_begins_with_a_doctype(text, expected):
     assert begins_as_document(text) is expected
+
+
+def lists_an_interface(server, request, reply):
+    """Refer to an interface that does not exist."""
+    if isinstance(request, dict) and request.get("method") == "tools/list":
+        reply["result"]["tools"][0]["_meta"] = {"ui": {"resourceUri": "ui://reference/nothing"}}
+
+
+def test_interfaces_are_judged_in_revisions_before_meta_of_tools():
+    """The text's own example speaks 2024-11-05, and n8n-mcp 2025-03-26."""
+    settings = settings_in_memory(mutated(lists_an_interface))
+    found = run_checks(settings, "2025-03-26", lambda one: "apps.resource-exists" in one.ids)
+    assert {verdict.row.id for verdict in found.verdicts} == {"apps.resource-exists"}
