@@ -16,8 +16,10 @@ from mcp_conformance_fixtures.http_mutants.http_auth import (
     the_metadata_has_no_server,
 )
 from mcp_conformance_fixtures.http_unusual import Scoped
+from mcp_conformance_fixtures.reference_http import HttpReference
 from mcp_conformance_fixtures.reference_http_auth import Protected
 from mcp_conformance_fixtures.reference_http_sse24 import OldReference
+from mcp_conformance_fixtures.reference_http_wire import Answer
 from support.bench import all_checks, run_checks, settings_on_process
 from support.http_in_thread import served
 
@@ -70,6 +72,24 @@ def test_a_server_that_wants_a_credential_is_judged_as_far_as_it_is_seen(capfd):
     assert {("http.auth.discovery", "passed"), ("http.auth.invalid-token", "passed")} <= found
     assert {("http.auth.every-request", "skipped"), ("http.auth.query", "skipped")} <= found
     assert all(rule.startswith("http.auth.") for rule, outcome in found if outcome != "blocked")
+
+
+class ForbidsTool(HttpReference):
+    """A server whose credential is not permitted to call one tool."""
+
+    def answer(self, call):
+        """Refuse a call of that tool, without a message."""
+        is_that = b'"name":"add"' in call.body.replace(b" ", b"")
+        return Answer(403) if is_that else super().answer(call)
+
+
+def test_a_tool_that_the_credential_may_not_call_is_not_judged(capfd):
+    _, report = run(ForbidsTool(), capfd, "--select", "tools", "--fuzz", "none")
+    assert {one for _, one in outcomes(report)} <= {"passed", "skipped"}
+    assert any("add is not for the credential of this run" in one for one in report["notices"])
+    calls = {one["name"]: one["successes"] for one in report["exercise"]["tools"]}
+    assert calls["add"] == 0
+    assert sum(calls.values()) > 0
 
 
 def test_its_findings_count_and_the_rest_needs_a_credential(capfd):

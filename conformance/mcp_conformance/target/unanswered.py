@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_conformance import remedies
-from mcp_conformance.client.reply import Closed
+from mcp_conformance.client.reply import Closed, Unanswered
 from mcp_conformance.client.tool_call import Call, call_in
 from mcp_conformance.expect import skip
 from mcp_conformance.outcome import Defect
@@ -15,6 +15,8 @@ from mcp_conformance.verdicts import Blocked, Cause, Finding
 
 CALLABLE, NOT_FATAL = "tools.call.listed-is-callable", "tools.call.valid-not-fatal"
 MAX_ARGUMENTS = 200
+FORBIDDEN = (401, 403)
+"""The statuses of a call that its credential does not permit."""
 SLOW_BY_OTHERS = "{tool} answers in time in the folder as it was before other tools were called"
 
 
@@ -24,8 +26,10 @@ def unanswered(sessions: Sessions, call: Call) -> Finding | Blocked:
     If the process ended, the tool is called in a new one: a `Finding` if that ends too.  What the arguments
     name may have been made by other calls: if it answers, these are made in it before the tool is called
     again.  If no new one opens a session, both are reported.  Raises `Skipped` if the server was given up
-    before, or if a call is only slow in the folder that other calls have changed.
+    before, if the credential is not permitted to call the tool, or if a call is only slow in the folder that
+    other calls have changed.
     """
+    _require_permitted(call)
     if not isinstance(call.reply.fault, Closed):
         _require_slow_as_furnished(sessions, call)
         return _blocked(call, CALLABLE)
@@ -54,6 +58,14 @@ def unanswered(sessions: Sessions, call: Call) -> Finding | Blocked:
         tool=call.tool.name,
         fatal=True,
     )
+
+
+def _require_permitted(call: Call) -> None:
+    fault = call.reply.fault
+    if isinstance(fault, Unanswered) and fault.status in FORBIDDEN:
+        why = f"as the call got HTTP {fault.status}"
+        subject = f"{call.tool.name} is not for the credential of this run"
+        skip(f"{subject}, {why}; {remedies.NOT_PERMITTED}", cause=Cause.CIRCUMSTANCES)
 
 
 def _require_slow_as_furnished(sessions: Sessions, call: Call) -> None:
