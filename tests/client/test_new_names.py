@@ -65,6 +65,11 @@ def line(message, *, sent=False):
         ({"text": "Created ab12."}, {"text": "It was not created: cd34"}, {"id": "ab12"}),
         ({"id": "ab12"}, {"key": "cd34"}, {"id": "ab12"}),
         ({"id": "mine"}, {"id": "cd34"}, {"id": "ab12"}),
+        ([{"name": "ab12"}, {"name": "x"}], [{"name": "cd34"}, {"name": "x"}], {"id": "ab12"}),
+        ([{"name": "x", "uri": "ab12"}], [{"name": "x", "uri": "cd34"}], {"id": "cd34"}),
+        (["ab12"], ["cd34", "x"], {"id": "ab12"}),
+        ({"tools": [{"name": "ab12"}]}, {"tools": [{"name": "cd34"}]}, {"id": "ab12"}),
+        ({"a": "ab12", "b": "x"}, {"a": "cd34", "b": "ab12"}, {"id": "ab12"}),
     ],
 )
 def test_a_name_is_what_stands_in_its_place(then, now, sent):

@@ -14,6 +14,10 @@ from mcp_conformance.protocol.jsonrpc import Line, encode
 MIN_LENGTH = 3
 """Not measured: shorter texts also stand where they name nothing."""
 WORD = re.compile(r"[^\s\"'`,;:()<>\[\]{}]+")
+NAMED_BY = ("name", "uri", "uriTemplate")
+"""The members by which an item of a list is the same one at another place."""
+OFFERED = {"tools", "prompts", "resourceTemplates"}
+"""The members with what a server offers, which its authors have named and not the server."""
 CONTENTS = ("params", "result", "error")
 """The members of a message in which numbers may name something."""
 SIGN = rb"[\w-]"
@@ -24,8 +28,9 @@ class NewNames:
     """The names that things have in a replay, by those that they had in the transcript.
 
     ``sent`` are all lines of the client.  A text counts as a name if the server answered with it, now has
-    another one in its place, and the client sends it later but did not before.  So does a whole number, if
-    the client sends it in a member whose name is the server's or ends with it: ``id`` and ``note_id``.
+    another one in its place and it nowhere, and the client sends it later but did not before.  So does a
+    whole number, if the client sends it in a member whose name is the server's or ends with it: ``id`` and
+    ``note_id``.
     """
 
     def __init__(self, sent: Sequence[Line]):
@@ -49,7 +54,8 @@ class NewNames:
         for member, old, new in _pairs("", then.message, now.message):
             if isinstance(old, str):
                 name, other = _inside(old), _inside(new)
-                if name not in self._names and self._is_sent_later(name):
+                is_new = name not in self._names and not _whole(name).search(now.raw)
+                if is_new and self._is_sent_later(name):
                     self._names[name] = other
             elif (member, old) not in self._numbers and self._is_number_sent_later(member, old):
                 self._numbers[member, old] = new
@@ -132,15 +138,29 @@ def _pairs(member: str, then: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
     Each has the name of its member.
     """
     if isinstance(then, dict) and isinstance(now, dict):
-        for key in then.keys() & now.keys():
+        for key in (then.keys() & now.keys()) - OFFERED:
             yield from _pairs(key, then[key], now[key])
     elif isinstance(then, list) and isinstance(now, list):
-        for one, other in zip(then, now, strict=False):
+        for one, other in _items(then, now):
             yield from _pairs(member, one, other)
     elif isinstance(then, str) and isinstance(now, str) and then != now:
         yield from _pairs_of_texts(member, then, now)
     elif type(then) is int and type(now) is int and then != now:
         yield member, then, now
+
+
+def _items(then: list[Any], now: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield the items of two arrays that belong together: those of the same name, else of the same place."""
+    for member in NAMED_BY:
+        old, new = (
+            {one[member]: one for one in items if isinstance(one, dict) and isinstance(one.get(member), str)}
+            for items in (then, now)
+        )
+        if len(old) == len(then) and len(new) == len(now) and old.keys() & new.keys():
+            yield from ((old[name], new[name]) for name in old.keys() & new.keys())
+            return
+    if len(then) == len(now):
+        yield from zip(then, now, strict=True)
 
 
 def _pairs_of_texts(member: str, then: str, now: str) -> Iterator[tuple[str, Any, Any]]:

@@ -14,14 +14,13 @@ from difflib import SequenceMatcher
 from itertools import chain, pairwise
 from typing import Any
 
+from mcp_conformance.client.new_names import NAMED_BY
 from mcp_conformance.protocol.jsonrpc import ABSENT
 from mcp_conformance.protocol.revisions import SERVER_INFO
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.tap.times import is_duration, is_time, without_times
 from mcp_conformance.transport.credentials import HIDDEN
 
-NAMED_BY = ("name", "uri", "uriTemplate")
-"""The members by which an item of a list of the protocol is the same one at another place."""
 TOKEN = re.compile(r"[\w.:/+=-]*\w|\s+|.", re.DOTALL)
 IGNORED = frozenset({"result.serverInfo.version", f"result._meta.{SERVER_INFO}.version"})
 """The version of the server: sessions are replayed to see that a new one does the same."""

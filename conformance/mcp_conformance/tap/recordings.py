@@ -12,9 +12,10 @@ from typing import Any
 from mcp_conformance.client.transcript import line_of_row
 from mcp_conformance.protocol.jsonrpc import IdKey, encode, id_key, is_request, is_response
 from mcp_conformance.tap.differences import Answer
+from mcp_conformance.tap.exchanges import Exchange
 from mcp_conformance.tap.hiding import Hiding
 from mcp_conformance.tap.lines import line_of
-from mcp_conformance.tap.matching import BY_METHOD
+from mcp_conformance.tap.matching import BY_METHOD, params_of
 from mcp_conformance.tap.sessions import Recorded, rewrite
 
 
@@ -56,9 +57,7 @@ def exchanged(session: Recorded) -> list[Exchanged]:
 
 def _asked(message: Mapping[str, Any]) -> bytes:
     """Return what a request asks, without its id, its ``_meta``, and what says who the client is."""
-    params = message.get("params")
-    members = params if isinstance(params, dict) and message["method"] not in BY_METHOD else {}
-    kept = {name: one for name, one in members.items() if name != "_meta"}
+    kept = {} if message["method"] in BY_METHOD else params_of(Exchange(dict(message)))
     return json.dumps([message["method"], kept], sort_keys=True).encode()
 
 

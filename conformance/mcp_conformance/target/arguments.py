@@ -11,15 +11,18 @@ from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.generation import NoExample, example, further_examples, with_known
 from mcp_conformance.generation.modest import modest
 from mcp_conformance.target.scenario import Records, scenario
+from mcp_conformance.target.seeds import ORIGIN
 from mcp_conformance.target.settings import Settings
+from mcp_conformance.world.filling import Filling
 from mcp_conformance.world.world import World
 
 
 class Arguments:
     """Valid arguments for each tool in one revision.
 
-    The user's (``--example``) come first, then those that worked in this run, else some are made of the
-    schema.  All known values in them come from ``world``, which knows what each tool may get.
+    The user's (``--example``) come first, then those that worked in recorded sessions and in this run, else
+    some are made of the schema.  All known values in them come from ``world``, which knows what each tool may
+    get.
     """
 
     def __init__(self, settings: Settings, revision: str, world: World):
@@ -31,12 +34,18 @@ class Arguments:
         """Return the arguments that the user vouches for."""
         return self._settings.vouched(tool.name)
 
+    def recorded(self, tool: Tool) -> list[dict[str, Any]]:
+        """Return the arguments that worked in recorded sessions, as far as the schema still allows them."""
+        filling = Filling(tool.input_schema, self._revision)
+        return [one for one in self._settings.recorded(tool.name) if filling.allows(one)]
+
     def valid(self, tool: Tool) -> dict[str, Any]:
-        """Return valid arguments for a tool: the user's, else what worked, else the plainest.
+        """Return valid arguments for a tool: the user's, else what worked then or now, else the plainest.
 
         Raises `mcp_conformance.generation.NoExample`.
         """
-        for arguments in (*self.vouched(tool), *self.world.working(tool, self._revision)):
+        worked = self.world.working(tool, self._revision)
+        for arguments in (*self.vouched(tool), *self.recorded(tool), *worked):
             return deepcopy(dict(arguments))
         return self.plainest(tool)
 
@@ -45,15 +54,22 @@ class Arguments:
         return dict(self._made(tool))
 
     def further(self, tool: Tool) -> Iterator[dict[str, Any]]:
-        """Yield other valid arguments: the user's if there are any."""
-        vouched = self.vouched(tool)
+        """Yield other valid arguments: the user's if there are any, else those of recorded sessions first."""
+        vouched, recorded = self.vouched(tool), self.recorded(tool)
+        if vouched:
+            yield from vouched[1:]
+            return
+        yield from recorded[1:]
         with suppress(NoExample):
-            yield from vouched[1:] if vouched else further_examples(self.schema(tool), self._revision)
+            yield from [self.plainest(tool)] if recorded else []
+            yield from further_examples(self.schema(tool), self._revision)
 
     def origins(self, tool: Tool, arguments: Any) -> tuple[str, ...]:
         """Return where the arguments of a call came from, empty if they are made up."""
         if arguments in self.vouched(tool):
             return ("--example",)
+        if arguments in self._settings.recorded(tool.name):
+            return (str(ORIGIN),)
         return self.world.origins(tool, arguments)
 
     def schema(self, tool: Tool) -> Any:

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -19,6 +20,7 @@ from mcp_conformance.sandbox.sandbox import UNCONFINED_ROOT, Sandbox, is_root
 from mcp_conformance.tap.sessions import Recorded
 from mcp_conformance.target.contract import Contract
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
+from mcp_conformance.target.seeds import recorded_calls
 from mcp_conformance.target.solo import Solo
 from mcp_conformance.target.tool_limits import ToolLimits, limits_of
 from mcp_conformance.transport.credentials import redacted, secrets_of
@@ -267,6 +269,14 @@ class Settings:
     def vouched(self, tool: str) -> list[dict[str, Any]]:
         """Return the arguments the user vouches for, for the tool of that name (``--example``)."""
         return [dict(sample.arguments) for sample in self.samples if sample.tool == tool]
+
+    def recorded(self, tool: str) -> list[dict[str, Any]]:
+        """Return the arguments with which the tool of that name has worked in recorded sessions."""
+        return [deepcopy(one) for one in self._recorded_calls.get(tool, ())]
+
+    @cached_property
+    def _recorded_calls(self) -> Mapping[str, tuple[dict[str, Any], ...]]:
+        return recorded_calls(self.sessions)
 
     @property
     def folder(self) -> Folder | None:

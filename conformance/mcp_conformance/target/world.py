@@ -8,6 +8,7 @@ from pathlib import Path
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.target.lists import Lists
+from mcp_conformance.target.seeds import recorded_calls, values_of_sessions
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Surface
 from mcp_conformance.transport.throwaway import Throwaway
@@ -48,10 +49,12 @@ def world_of(settings: Settings) -> World:
         settings.redaction.hidden,
         is_cwd=folder is not None and folder.is_cwd,
     )
-    given = {one.tool: settings.vouched(one.tool) for one in settings.samples}
+    names = {*(one.tool for one in settings.samples), *recorded_calls(settings.sessions)}
+    given = {name: [*settings.vouched(name), *settings.recorded(name)] for name in names}
     world = World(Ownership(text, ours, settings.found_values, is_closed), folder, kept, given)
     if folder is not None:
         world.add(folder.known())
+    world.add(values_of_sessions(settings.sessions))
     command = folder.filled(settings.command) if folder is not None else settings.command
     env = folder.filled(dict(settings.env)) if folder is not None else settings.env
     found = list(values_of_command(command, env, cwd, ours=ours))
