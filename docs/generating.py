@@ -26,10 +26,13 @@ from mcp_conformance.clients.limits import clients
 from mcp_conformance.options.schema import schema_files
 from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.protocol import revisions
+from mcp_conformance.protocol.wire_schema import SERVER
 from mcp_conformance.report.formats.json import SCHEMA
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.catalogue import Family, Requirement
 from mcp_conformance.requirements.checks import checked
+from mcp_conformance.tap.judging import UNANSWERED, rules_of
+from mcp_conformance.tap.rows import client_rows
 from mcp_conformance_fixtures.http_mutants import all_http_mutants
 from mcp_conformance_fixtures.mutants import all_mutants
 
@@ -94,6 +97,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "commands", "\n".join(command_lines())
     yield "report", "\n".join(report_lines(json.loads(SCHEMA.read_text(encoding="utf-8"))))
     yield "clients", "\n".join(client_lines())
+    yield "session-rules", "\n".join(session_rule_lines())
     rows = list(catalogue.all_requirements().values())
     yield "fixes", "\n".join(fix_lines(rows))
     yield "requirements/index", "\n".join(index_lines(rows))
@@ -112,6 +116,30 @@ def client_lines() -> Iterator[str]:
         for limit in limits:
             links = ", ".join(f"[{url.removeprefix(GITHUB)}]({url})" for url in limit.evidence)
             yield f"| {plain(limit.accepts)} | {limit.effect} | {limit.seen} | {links} |"
+
+
+def link_to(row: Requirement) -> str:
+    """Return the link from a page of the reference to a rule of the catalogue."""
+    return f"[`{row.id}`](requirements/{row.family}.md#{row.id.replace('.', '')})"
+
+
+def session_rule_lines() -> Iterator[str]:
+    """Yield the page of the rules of both sides that the lines of a session show."""
+    yield from ("# Rules that sessions show", "")
+    yield "What [`judge` and `tap --judge`](../../how-to/record.md) read from the lines of a session, and"
+    yield "over HTTP from the headers of requests. `mcp-conformance explain ID` prints a rule of either side."
+    yield from ("", "## Rules of clients", "", "| rule | level | revisions | the client | written in |")
+    yield "|---|---|---|---|---|"
+    for id, row in client_rows().items():
+        for where, level, _, written in statements(row):
+            yield f"| `{id}` | {level} | {where} | {plain(row.says)} | {written} |"
+    yield from ("", "## Rules of servers", "")
+    yield "Each message is also judged by the schema of its revision; what is wrong with it is reported under"
+    yield f"the rule for that member, such as {link_to(catalogue.requirement('tools.list.result-shape'))}."
+    yield from ("", "| rule | the server |", "|---|---|")
+    for id in dict.fromkeys((*(rule.id for rule in rules_of(SERVER)), UNANSWERED)):
+        row = catalogue.requirement(id)
+        yield f"| {link_to(row)} | {plain(row.says)} |"
 
 
 # Options and commands ----------------------------------------------------------------------------
@@ -357,8 +385,7 @@ def fix_table(title: str, fixes: Iterable[tuple[Requirement, int, str]]) -> Iter
     """Yield rules, each with the number of servers that break it and a remedy."""
     yield from ("", f"## {title}", "", "| rule | broken in | what to do |", "|---|--:|---|")
     for row, number, fix in fixes:
-        link = f"[`{row.id}`](requirements/{row.family}.md#{row.id.replace('.', '')})"
-        yield f"| {link}<br>{plain(row.says)} | {number or ''} | {plain(fix)} |"
+        yield f"| {link_to(row)}<br>{plain(row.says)} | {number or ''} | {plain(fix)} |"
     yield ""
 
 

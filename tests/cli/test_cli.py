@@ -70,6 +70,18 @@ def test_list_names_a_file_that_is_no_report(printed, tmp_path):
     assert "report.json: it is not a report of format 1" in text
 
 
+def test_rules_of_clients_are_listed_and_explained(printed):
+    _, text = printed("explain", "fromclient.http-session")
+    assert "Each request after the handshake has the session id" in text
+    assert (
+        "2025-11-25  MUST   (keyword)  https://modelcontextprotocol.io/specification/2025-11-25/basic/"
+        in text
+    )
+    _, text = printed("list", "fromclient", "--level", "SHOULD", "--format", "json")
+    assert {"fromclient.elicited-content"} <= {row["id"] for row in json.loads(text)}
+    assert {"SHOULD"} == {level for row in json.loads(text) for level in row["levels"].values()}
+
+
 def test_explain_prints_rule_reason_check_and_places(printed):
     _, text = printed("explain", "tools.structured.conforms")
     row = catalogue.requirement("tools.structured.conforms")
@@ -85,6 +97,9 @@ def test_explain_prints_rule_reason_check_and_places(printed):
     [
         (("explain", "tools.structured.conform"), "did you mean tools.structured.conforms"),
         (("explain", "tools"), "'tools' is a family"),
+        (("explain", "fromclient.answer-onc"), "did you mean fromclient.answer-once"),
+        (("explain", "fromclient"), "mcp-conformance list fromclient"),
+        (("list", "fromclient.none"), "no rule of clients"),
         (("list", "toools"), "no requirement or family 'toools'"),
         (("list", "--level", "PERHAPS"), "invalid choice: 'PERHAPS'"),
         (("run",), "run: no server is given: mcp-conformance run"),

@@ -13,6 +13,7 @@ from support.running import COMMAND, environment
         ("mcp-conformance expl", "explain"),
         ("mcp-conformance run --requ", "--require-exercised"),
         ("mcp-conformance explain tools.structured.c", "tools.structured.conforms"),
+        ("mcp-conformance explain fromclient.answer-o", "fromclient.answer-once"),
         ("mcp-conformance call x --server ta", "tally"),
         ("mcp-conformance run --config mcp.json --server no", "notes"),
         ("mcp-conformance run --profile n", "nightly"),

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.requirements import catalogue
 from mcp_conformance.tap.judging import Judgement
+from mcp_conformance.tap.rows import client_rows
 from mcp_conformance.tap.rules import RULES
 
 Row = tuple[bool, Any]
@@ -260,6 +262,13 @@ def test_a_fault_of_a_modern_conversation_breaks_its_rule(rule: str, fault: Faul
     rows = modern()
     fault(rows)
     assert rule in broken(rows)
+
+
+def test_each_rule_of_clients_is_on_a_page_of_the_specification() -> None:
+    rows = catalogue.all_requirements().values()
+    pages = {url.partition("#")[0] for row in rows for one in row.revisions for url in row.urls(one)}
+    for row in client_rows().values():
+        assert row.url(row.revisions[-1]).partition("#")[0] in pages, row.id
 
 
 def test_each_rule_has_a_fault() -> None:

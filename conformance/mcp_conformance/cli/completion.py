@@ -48,6 +48,13 @@ def _rules(prefix: str, **_: Any) -> list[str]:
     return [id for id in catalogue.all_requirements() if id.startswith(prefix)]
 
 
+def _all_rules(prefix: str, **_: Any) -> list[str]:
+    """Return the ids of the rules of servers and of clients that begin so."""
+    from mcp_conformance.tap.rows import client_rows  # noqa: PLC0415  (slow)
+
+    return [*_rules(prefix), *(id for id in client_rows() if id.startswith(prefix))]
+
+
 def _servers(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     """Return the names of the servers that begin so, of a client's configuration if it is named."""
     from mcp_conformance.project.client_configs import BadConfig, read_config  # noqa: PLC0415  (slow)
@@ -97,7 +104,8 @@ def _tools_in(file: Path) -> Iterator[str]:
 
 COMPLETERS = (
     ({"server"}, _servers),
-    ({"id", "pattern", "select"}, _rules),
+    ({"select"}, _rules),
+    ({"id", "pattern"}, _all_rules),
     ({"profile"}, _profiles),
     ({"tool", "not_tool", "call", "TOOL"}, _tools),
 )

@@ -10,6 +10,7 @@ from mcp_conformance.cli.arguments import UsageError, expect_no_more
 from mcp_conformance.protocol.text import harmless, shorten
 from mcp_conformance.report.exit_status import FAILED, PASSED
 from mcp_conformance.tap.judging import Breach
+from mcp_conformance.tap.rows import row_of
 from mcp_conformance.tap.sessions import BadSession, Recorded, judged, session_files
 
 MAX_SHOWN, MAX_LINE = 300, 200
@@ -47,6 +48,13 @@ def _report(session: Recorded, breaches: Sequence[Breach]) -> Iterator[str]:
         first, times = found[0], f" ({len(found)} times)" if len(found) > 1 else ""
         yield shorten(f"  {side} {first.level} {rule}: {first.what}{times}", MAX_SHOWN)
         yield from (f"    {line.shown(MAX_LINE)}" for line in first.lines)
+        yield f"    {_url(session, rule)}"
+
+
+def _url(session: Recorded, rule: str) -> str:
+    """Return the page of the specification that a rule is on, in the revision of the session."""
+    row = row_of(rule)
+    return row.url(row.stated_in(session.revision))
 
 
 def _record(session: Recorded, breaches: Sequence[Breach]) -> dict[str, object]:
@@ -56,6 +64,7 @@ def _record(session: Recorded, breaches: Sequence[Breach]) -> dict[str, object]:
             "rule": one.rule,
             "level": one.level,
             "what": one.what,
+            "spec": _url(session, one.rule),
             "lines": [line.shown(MAX_LINE) for line in one.lines],
         }
         for one in breaches

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from mcp_conformance.cli.arguments import UsageError, configuration, expect_no_more
 from mcp_conformance.cli.report_file import report_in
 from mcp_conformance.outcome import Outcome
+from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.report.text import explanation
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.catalogue import Requirement
@@ -17,6 +18,8 @@ from mcp_conformance.requirements.checks import checked
 from mcp_conformance.requirements.official import SCENARIOS, official_checks, official_ids, rules_of
 
 CHECKED = "checked"
+OF_CLIENTS = "fromclient"
+"""The family of the rules of clients, which the lines of a session show."""
 Outcomes = Mapping[str, Mapping[str, Outcome]]
 """The worst outcome of each requirement in each revision."""
 
@@ -35,6 +38,9 @@ def list_requirements(options: argparse.Namespace, rest: Sequence[str], command:
 
 def _chosen(options: argparse.Namespace) -> Iterator[Requirement]:
     """Yield the requirements that the options select."""
+    if _is_of_clients(options.pattern or ""):
+        yield from _of_clients(options)
+        return
     if _is_own(options.pattern or ""):
         _use_own_rules("list")
     every = [*catalogue.all_requirements().values(), *catalogue.own_rules().values()]
@@ -48,6 +54,27 @@ def _chosen(options: argparse.Namespace) -> Iterator[Requirement]:
         is_checked = _state(row) == CHECKED
         if not (options.checked and not is_checked) and not (options.unchecked and is_checked):
             yield row
+
+
+def _of_clients(options: argparse.Namespace) -> Iterator[Requirement]:
+    """Yield the rules of clients that the options select, which all are judged."""
+    from mcp_conformance.tap.rows import client_rows  # noqa: PLC0415  (few patterns need it)
+
+    below = (options.pattern, f"{options.pattern}.")
+    found = [row for id, row in client_rows().items() if id == below[0] or id.startswith(below[1])]
+    if not found:
+        raise UsageError(
+            f"no rule of clients {options.pattern!r}{did_you_mean(options.pattern, client_rows())}"
+        )
+    for row in found:
+        is_judged = not options.unchecked and not options.unreviewed
+        has_level = options.level in (None, *_levels(row, options.revision))
+        if is_judged and has_level and (not options.revision or row.holds_in(options.revision)):
+            yield row
+
+
+def _is_of_clients(pattern: str) -> bool:
+    return pattern.partition(".")[0] == OF_CLIENTS
 
 
 def _levels(row: Requirement, only: str | None) -> list[str]:
@@ -67,7 +94,8 @@ def _use_own_rules(command: str) -> None:
 
 
 def _state(row: Requirement) -> str:
-    is_checked = row.id in checked() or row.id in catalogue.own_rules()  # a run demands a test of each
+    is_known = row.id in catalogue.own_rules() or _is_of_clients(row.id)  # each of them has a test
+    is_checked = row.id in checked() or is_known
     return CHECKED if is_checked else "untestable" if row.untestable else "-"
 
 
@@ -142,6 +170,8 @@ FORMATS = {"text": _as_text, "json": _as_json, "md": _as_markdown}
 def explain(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Print a requirement in full, or each that judges the same as an official check."""
     expect_no_more(rest, command)
+    if _is_of_clients(options.id):
+        return _explain_of_clients(options.id)
     if _is_own(options.id):
         _use_own_rules("explain")
     _matching(options.id)
@@ -152,6 +182,17 @@ def explain(options: argparse.Namespace, rest: Sequence[str], command: list[str]
             f"{options.id!r} is a family: name one of its requirements (mcp-conformance list {options.id})"
         )
     print("\n\n".join("\n".join(explanation(catalogue.requirement(id))) for id in ids))  # noqa: T201
+    return 0
+
+
+def _explain_of_clients(id: str) -> int:
+    from mcp_conformance.tap.rows import client_rows  # noqa: PLC0415  (few ids need it)
+
+    row = client_rows().get(id)
+    if row is None:
+        near = "" if id == OF_CLIENTS else did_you_mean(id, client_rows())
+        raise UsageError(f"no rule of clients {id!r}{near} (mcp-conformance list {OF_CLIENTS})")
+    print("\n".join(explanation(row)))  # noqa: T201
     return 0
 
 

@@ -411,7 +411,7 @@ def explanation(row: Requirement) -> Iterator[str]:
         if not row.is_reviewed_in(revision):
             yield f"  {revision}  {unread(revision)}"
     texts = (
-        ("Why it matters", families()[row.family].why),
+        ("Why it matters", families()[row.family].why if row.family in families() else ""),
         ("Fix", row.fix),
         *((f"Fix with the {sdk} SDK", text) for sdk, text in row.fix_in.items()),
         ("How it is checked", f"Not at all: {row.untestable}" if row.untestable else row.observe),

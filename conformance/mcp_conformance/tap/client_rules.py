@@ -46,7 +46,7 @@ def _json_lines(known: Conversation, line: Line, message: Any) -> Iterator[str]:
         yield line.fault or ", ".join(line.oddities)
 
 
-@rule(CLIENT, "fromclient.message-shape", "MUST", "schema")
+@rule(CLIENT, "fromclient.message-shape", "MUST", "schema#JSONRPCMessage")
 def _message_shape(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """Each message of the client has the form that the schema of its revision gives it."""
     if message is ABSENT:
@@ -59,14 +59,14 @@ def _message_shape(known: Conversation, line: Line, message: Any) -> Iterator[st
         yield str(error)
 
 
-@rule(CLIENT, "fromclient.request-id", "MUST", "basic#requests")
+@rule(CLIENT, "fromclient.request-id", "MUST", "basic/index#requests")
 def _request_id(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A request has an id; without one it is a notification, which gets no answer."""
     if kind(message) is Kind.NOTIFICATION and message["method"] in REQUESTS:
         yield f"{message['method']} has no id"
 
 
-@rule(CLIENT, "fromclient.id-unused", "MUST", "basic#requests")
+@rule(CLIENT, "fromclient.id-unused", "MUST", "basic/index#requests")
 def _id_unused(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """The id of a request was not used before in the session."""
     if kind(message) is Kind.REQUEST and id_key(message["id"]) in known.asked[CLIENT]:
@@ -74,14 +74,14 @@ def _id_unused(known: Conversation, line: Line, message: Any) -> Iterator[str]:
         yield f"{message['method']} has the id {show(message['id'])} of an earlier {before.method}"
 
 
-@rule(CLIENT, "fromclient.answer-asked", "MUST", "basic#responses", whole=True)
+@rule(CLIENT, "fromclient.answer-asked", "MUST", "basic/index#result-responses", whole=True)
 def _answer_asked(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A response has the id of a request of the server."""
     if is_response(message) and known.request_of(CLIENT, message) is None and message.get("id") is not None:
         yield f"the server has asked nothing with the id {show(message['id'])}"
 
 
-@rule(CLIENT, "fromclient.answer-once", "MUST", "basic#responses")
+@rule(CLIENT, "fromclient.answer-once", "MUST", "basic/index#result-responses")
 def _answer_once(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A request of the server gets one response."""
     asked = known.request_of(CLIENT, message) if is_response(message) else None
@@ -252,7 +252,7 @@ def _cursor_known(known: Conversation, line: Line, message: Any) -> Iterator[str
         yield f"the server has given no cursor {show(cursor)}"
 
 
-@rule(CLIENT, "fromclient.meta", "MUST", "basic#_meta", since="2026-07-28")
+@rule(CLIENT, "fromclient.meta", "MUST", "basic/index#meta", since="2026-07-28")
 def _meta(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """Each request names the revision and the client's capabilities in _meta."""
     if kind(message) is Kind.REQUEST and known.is_modern:

@@ -11,6 +11,7 @@ from mcp_conformance.tap.conversation import Conversation, part
 from mcp_conformance.tap.rules import rule
 
 PAGE = "basic/transports#streamable-http"
+MODERN_PAGE = "basic/transports/streamable-http#server-validation"
 BOTH = ("application/json", "text/event-stream")
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The parameter that the header Mcp-Name repeats."""
@@ -50,7 +51,7 @@ def _version(known: Conversation, line: Line, message: Any) -> Iterator[str]:
         yield f"MCP-Protocol-Version is {show(found)}, and the revision is {known.revision}"
 
 
-@rule(CLIENT, "fromclient.http-method", "MUST", PAGE, since="2026-07-28")
+@rule(CLIENT, "fromclient.http-method", "MUST", MODERN_PAGE, since="2026-07-28")
 def _method(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """The header Mcp-Method repeats the method, and Mcp-Name what is called, got or read."""
     if known.headers is None or not known.is_modern or kind(message) is not Kind.REQUEST:

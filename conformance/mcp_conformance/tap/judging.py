@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from mcp_conformance.protocol.wire_schema import CLIENT, SERVER
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.tap import client_rules, http_rules
 from mcp_conformance.tap.conversation import Conversation
-from mcp_conformance.tap.rules import RULES
+from mcp_conformance.tap.rules import RULES, Rule
 from mcp_conformance.tap.server_rules import shape_errors
 
 WAITED = 10.0
@@ -19,6 +19,11 @@ WAITED = 10.0
 UNANSWERED = "jsonrpc.response-every-request"
 RULES_OF_CLIENTS = (client_rules.__name__, http_rules.__name__)
 """Where the rules of clients are: to import the module adds them."""
+
+
+def rules_of(side: str) -> Sequence[Rule]:
+    """Return the rules of a side that lines alone show, without those of the schema for a server."""
+    return RULES[side]
 
 
 @dataclass(frozen=True)
