@@ -222,8 +222,9 @@ def misused_code(request, error, revision):
     version = meta_value(request, revisions.PROTOCOL_VERSION)
     if code is None or code.json not in MCP_CODES:
         return ""
-    if code.json == HEADER_MISMATCH:
-        return "there are no headers on stdio"
+    if code.json == HEADER_MISMATCH:  # over HTTP a request that lacks its name lacks a header too
+        is_over_http = any(line.carried_by for line in error.lines)
+        return "" if is_over_http else "there are no headers on stdio"
     if code.json == revisions.UNSUPPORTED_VERSION and request["method"] != "initialize":
         return "this version is served" if version == revision else ""
     if code.json == LACKS_CAPABILITY and lacking is not None and lacking.is_a(dict):

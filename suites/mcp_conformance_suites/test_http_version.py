@@ -76,6 +76,8 @@ def test_a_version_that_is_not_that_of_the_body_is_refused(server, wrong):
     session, method = http_session(server), plain_method(server)
     if wrong == "header":
         reply = wrong_version_header(server)
+        if reply.answer is None and reply.status == post(session, method, of_version(UNSUPPORTED)).status:
+            skip("an unsupported version gets no other response: see http.version.unsupported-modern")
     else:
         reply = post(session, method, of_version(UNSUPPORTED), {VERSION: server.revision})
     expect_mismatch(server, reply, UNSUPPORTED_VERSION)

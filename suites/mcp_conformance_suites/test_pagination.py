@@ -124,7 +124,12 @@ def taken(wrong):
 def test_a_cursor_of_another_list_is_rejected(server, session):
     paged = require_some(server.lists.paged(), skip="no list has a second page")
     others = [method for method in server.served_lists() if method != paged[0].method]
-    for method in require_some(others, skip="no second list is declared and served"):
+    require_some(others, skip="no second list is declared and served")
+    unread = accepted_cursors(session, others, FORGED)
+    others = [method for method in others if method not in unread]
+    for method in require_some(
+        others, skip="the other lists take any cursor: see pagination.invalid-cursor-code"
+    ):
         reply = session.request(method, {"cursor": paged[0].cursors[0].json})
         if reply.code != -32602:
             got = f"{method} took a cursor of {paged[0].method}: {reply}"

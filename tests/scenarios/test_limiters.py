@@ -78,6 +78,24 @@ def test_a_limiter_of_all_requests_is_recognised_and_obeyed():
     assert spacing_line(0.0, 0.0) == ""
 
 
+def test_a_result_without_an_id_is_no_proof_that_a_request_was_served():
+    """A server of Hugging Face sends some, which ended the check by an error of ours."""
+
+    def forgets_the_id(_, request, reply):
+        if isinstance(request, dict) and method(request) == "ping" and reply:
+            del reply["id"]
+            return None
+        return refused(request, -32000, "No.") if isinstance(request, dict) and "id" in request else None
+
+    settings = settings_in_memory(mutated(forgets_the_id), timeout=1.0)
+    with Session(settings.start(), revision=HANDSHAKE) as session:
+        session.request("ping")
+        reply = session.request("tools/list")
+        surface = SimpleNamespace(only_reads=lambda _: True)
+        sessions = SimpleNamespace(every=[session], surface=surface, settings=settings)
+        assert not Limiter(sessions).is_reason(reply.lines)
+
+
 def test_a_limiter_of_calls_is_recognised_by_tool_errors():
     bucket = Bucket(10, 5.0, with_tool_error, {"tools/call"})
     settings = settings_in_memory(mutated(bucket))

@@ -9,6 +9,8 @@ from mcp_conformance.client.reply import Reply
 from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance_fixtures.mutants import answered, method, params, refused
+from mcp_conformance_fixtures.mutants.lifecycle import send_request
+from mcp_conformance_fixtures.mutants.pagination import first_page
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
 
@@ -98,3 +100,39 @@ def test_a_schema_whose_branches_are_closed_is_not_said_to_be_open():
         return refused(request, -32602, "unknown member `conformanceExtra`") if is_refused else None
 
     assert "tools.call.schema-honest" not in reported(is_branched, "test_tools_call")
+
+
+def test_a_list_that_takes_any_cursor_is_not_said_to_take_that_of_another():
+    def takes_any(server, request, reply):
+        is_refused = isinstance(request, dict) and "cursor" in params(request) and "error" in (reply or ())
+        return first_page(server, request) if is_refused else None
+
+    rules = reported(takes_any, "test_pagination")
+    assert "pagination.invalid-cursor-code" in rules
+    assert "pagination.cursor-same-operation" not in rules
+
+
+def test_what_the_client_refuses_is_not_the_fault_of_the_subscription():
+    """An old server-everything asks for sampling when a client subscribes, and returns our refusal."""
+
+    def asks(server, request, reply):
+        if not isinstance(request, dict) or method(request) != "resources/subscribe" or not reply:
+            return None
+        send_request(server, "sampling/createMessage", {"messages": [], "maxTokens": 1})
+        return refused(request, -32603, "This client does not offer that.")
+
+    assert "resources.subscribe.accepted" not in reported(asks, "test_resources_changes")
+
+
+def test_a_method_that_seems_unknown_is_not_judged_by_wrong_requests_alone():
+    """A bridge declares completions for a server that has none, and nothing that can be completed."""
+
+    def completes_nothing(_, request, reply):
+        if not isinstance(request, dict) or not reply:
+            return None
+        for name in ("prompts", "resourceTemplates"):
+            if name in reply.get("result", ()):
+                reply["result"][name] = []
+        return refused(request, -32601) if method(request) == "completion/complete" else None
+
+    assert reported(completes_nothing, "test_completion") == set()

@@ -115,9 +115,11 @@ def require_own_refusal(reply: Reply, right: Iterable[Reply]) -> Reply:
     """Return the reply to a wrong request; skip the check if nothing shows that the server saw what is wrong.
 
     That is so if all ``right`` requests of the same method, of which there are some, are refused in the same
-    words.
+    words; or if there are none, and the method seems to be unknown.
     """
     others = list(right)
+    if not others and reply.code == UNKNOWN_METHOD:
+        skip(f"no right request shows that {reply.method} is served: {reply}")
     if others and all(same_refusal(reply, one) for one in others):
         skip(f"{reply.method} is refused in the same words when nothing is wrong: {reply}")
     return reply

@@ -10,7 +10,7 @@ from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.subscriptions import UPDATED
 from mcp_conformance.expect import require_some, skip
-from mcp_conformance.protocol.jsonrpc import Kind
+from mcp_conformance.protocol.jsonrpc import Kind, kind
 from mcp_conformance.protocol.revisions import is_modern
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.scenarios.changing_call import (
@@ -48,6 +48,13 @@ def subscribe_replies(server: Server) -> tuple[tuple[Reply, Reply | None], ...]:
         (reply, session.request(UNSUBSCRIBE, {"uri": uri}) if reply.value is not None else None)
         for uri, reply in replies_for(session, SUBSCRIBE, uris)
     )
+
+
+def asks_in_vain(server: Server) -> bool:
+    """Return whether the client refused something that the server asked for while it subscribed."""
+    subscribe_replies(server)
+    lines = server.shared("subscriptions").lines
+    return any(line.sent and kind(line.message) is Kind.ERROR for line in lines)
 
 
 def leaves_requests_unanswered(server: Server) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mcp_conformance.client.session import Session
 from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
@@ -26,22 +28,29 @@ def met_in(verdict: Finding | Blocked, sessions: Sessions) -> Finding | None:
         missing = _missing(session, line) if session is not None else None
         if missing is not None and missing.empty is not None:
             methods = _methods(sessions, missing.empty)
-            # Requests whose ids are alike are their own matter: some servers answer one of the two.
             return empty_response((line,), missing.empty, missing.reason, methods) if methods else None
     return None
 
 
 def _missing(session: Session, request: Line) -> NoAnswer | None:
-    """Return what is known of a request without an answer; None if it has one, or was cancelled."""
+    """Return what is known of a request without an answer.
+
+    None if it has one, was cancelled, or has the id of another request in another type, 1 and "1": some
+    servers answer one of the two, which is a matter of its own.
+    """
     missing = session.inbox.no_answer(request)
-    cancelled = (
-        Value(one.message).get("params", "requestId")  # a cancellation may be wrong on purpose
-        for one in session.lines
-        if one.sent and kind(one.message) is Kind.NOTIFICATION and one.message["method"] == CANCELLED
-    )
-    if missing is not None and any(id is not None and id.json == missing.id for id in cancelled):
+    if missing is None or any(_is_reason(line, missing.id) for line in session.lines if line.sent):
         return None
     return missing
+
+
+def _is_reason(line: Line, id: Any) -> bool:
+    """Return whether a line cancels the request with an id, or is a request whose id reads the same."""
+    if kind(line.message) is Kind.NOTIFICATION and line.message["method"] == CANCELLED:
+        cancelled = Value(line.message).get("params", "requestId")  # it may be wrong on purpose
+        return cancelled is not None and bool(cancelled.json == id)
+    is_request = kind(line.message) is Kind.REQUEST
+    return is_request and line.message["id"] != id and str(line.message["id"]) == str(id)
 
 
 def _methods(sessions: Sessions, empty: Empty) -> set[str]:
@@ -51,5 +60,5 @@ def _methods(sessions: Sessions, empty: Empty) -> set[str]:
         for session in sessions.every
         for line in session.lines
         if line.sent and kind(line.message) is Kind.REQUEST
-        if (missing := session.inbox.no_answer(line)) is not None and missing.empty is empty
+        if (missing := _missing(session, line)) is not None and missing.empty is empty
     }

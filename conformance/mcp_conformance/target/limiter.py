@@ -137,7 +137,7 @@ class Limiter:
     def _served(self, session: Session, *, is_call: bool) -> dict[str, Any] | None:
         """Return a request that was served here and may be sent again; one that reads comes first."""
         served = {
-            id_key(part["id"])
+            id_key(part.get("id", ABSENT))
             for line in session.lines
             if not line.sent
             for part in line.parts()

@@ -442,8 +442,7 @@ class _Answers(_Stream):
             lacks_answer = self.is_request and not (self.is_answered or exchange.aborted)
             return lacks_answer and self.lines.resumed(exchange, self)
         status, body = exchange.status or 0, exchange.body.strip()
-        is_refused = self.is_notification and status >= 400  # the body of that is no answer
-        if body and not is_refused:
+        if body and not self.is_notification:  # what a notification gets is not an answer
             line = self.lines.line_of(exchange, body)
             if status == 200 or any(map(is_message, line.parts())):  # it is a message, or should be one
                 self.take(line)
