@@ -124,6 +124,9 @@ EMPTY = {
 }
 PY1, PY2, TS1, TS2 = Sdk.PYTHON_1, Sdk.PYTHON_2, Sdk.TYPESCRIPT_1, Sdk.TYPESCRIPT_2
 GO, RUST, CSHARP, KOTLIN = Sdk.GO, Sdk.RUST, Sdk.CSHARP, Sdk.KOTLIN
+NO_MESSAGE = [
+    over_http(request("ping"), 400, error(-32700, "Parse error: Invalid JSON-RPC message", id=None))
+]
 SAMPLES = {
     "batch.empty-array": {GO: ENDED},
     "batch.notifications-only-silent": {GO: ENDED},
@@ -159,7 +162,7 @@ SAMPLES = {
     },
     "errors.internal-error-code": for_all((PY1, PY2, GO), [finding(PROMPT, error(0, "no"))]),
     "errors.invalid-params-code": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER, GO: UNREAD},
-    "errors.invalid-request-code": {PY1: NOT_JSON, PY2: NOT_JSON},
+    "errors.invalid-request-code": {PY1: NOT_JSON, PY2: NOT_JSON, TS1: NO_MESSAGE, TS2: NO_MESSAGE},
     "errors.legacy-range": {PY2: [finding((), error(-32000, "Connection closed"))]},
     "errors.message-concise": {
         PY1: NOT_JSON,
@@ -203,7 +206,7 @@ SAMPLES = {
         TS2: [finding(request("ping", id=2**64))],
     },
     "jsonrpc.invalid-params": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER},
-    "jsonrpc.invalid-request": {PY1: NOT_JSON, PY2: NOT_JSON},
+    "jsonrpc.invalid-request": {PY1: NOT_JSON, PY2: NOT_JSON, TS1: NO_MESSAGE, TS2: NO_MESSAGE},
     "jsonrpc.method-not-found": {PY1: [finding(UNKNOWN, INVALID_REQUEST)], GO: AS_TEXT},
     "jsonrpc.response-exactly-once": {
         PY1: [finding((request("tools/list"), CANCEL), result(tools=[]), error(0, "Request cancelled"))]

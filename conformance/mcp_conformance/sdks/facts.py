@@ -140,6 +140,7 @@ BODIES, NAMES = dict.fromkeys(PYTHON, PY_BODY), dict.fromkeys(PYTHON, PY_NAMES)
 PARAMS = dict.fromkeys(TYPESCRIPT, TS_PARAMS)
 UNEXPLAINED = p.fails(p.INTERNAL, "An error occurred.")
 EXCEPTION = p.fails(0)
+NO_MESSAGE = p.fails(-32700, "Parse error: Invalid JSON-RPC message")
 
 FACTS: tuple[Fact, ...] = (
     Fact("batch.empty-array", GO, p.reader_ended, NO_HANDLER, GO_LINE),
@@ -168,6 +169,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("errors.invalid-params-code", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("errors.invalid-params-code", RUST, p.another_method, NO_HANDLER),
     *_for(PYTHON, "errors.invalid-request-code", p.pydantic_error, NO_HANDLER, BODIES),
+    *_for(TYPESCRIPT, "errors.invalid-request-code", NO_MESSAGE, PROXY),
     Fact("errors.internal-error-code", GO, EXCEPTION, CHOSEN_CODE),
     Fact("errors.legacy-range", PY2, p.fails(-32000, "Connection closed"), NO_HANDLER),
     *_for(PYTHON, "errors.message-concise", p.pydantic_error, NO_HANDLER, BODIES),
@@ -212,6 +214,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("jsonrpc.invalid-params", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("jsonrpc.invalid-params", RUST, p.another_method, NO_HANDLER),
     *_for(PYTHON, "jsonrpc.invalid-request", p.pydantic_error, NO_HANDLER, BODIES),
+    *_for(TYPESCRIPT, "jsonrpc.invalid-request", NO_MESSAGE, PROXY),
     Fact(
         *("jsonrpc.method-not-found", PY1),
         p.fails(p.INVALID_PARAMS, "Invalid request parameters", ""),
