@@ -81,9 +81,13 @@ def checked() -> Mapping[str, tuple[Check, ...]]:
 
 
 @cache
+def _by_name() -> Mapping[tuple[str, str], Check]:
+    return {(one.suite, one.name): one for one in checks()}
+
+
 def check_of(suite: str, name: str) -> Check:
     """Return the check with the name of a function in a suite."""
-    return next(one for one in checks() if (one.suite, one.name) == (suite, name))
+    return _by_name()[suite, name]
 
 
 @cache

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from functools import cache
 from html import unescape
 from itertools import islice
 from typing import Any, TypeVar
@@ -48,6 +49,12 @@ ENTITIES = re.compile(r"&(?:amp|lt|gt|quot|apos|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});
 PLAIN = {"\\b": "\b", "\\f": "\f", "\\n": "\n", "\\r": "\r", "\\t": "\t"}
 T = TypeVar("T")
 Span = tuple[int, int]
+
+
+@cache
+def _redacted_fields(kind: type) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields that may hold a credential."""
+    return tuple(one.name for one in fields(kind) if one.name not in NOT_REDACTED)
 
 
 class Redaction:
@@ -115,6 +122,8 @@ class Redaction:
         return self.text(text) != text
 
     def _redacted(self, value: Any) -> Any:
+        if type(value) is str:  # most values are
+            return self.text(value)
         if isinstance(value, Line):
             before = value.raw
             raw = self.raw(before)
@@ -124,9 +133,15 @@ class Redaction:
         if isinstance(value, list | tuple):
             return type(value)(map(self._redacted, value))
         if is_dataclass(value) and not isinstance(value, type):
-            names = [one.name for one in fields(value) if one.name not in NOT_REDACTED]
-            return replace(value, **{name: self._redacted(getattr(value, name)) for name in names})
+            return self._of_fields(value)
         return self._plain(value)
+
+    def _of_fields(self, value: Any) -> Any:
+        """Return a dataclass with its fields redacted: itself if that changes none."""
+        kind: Any = type(value)
+        given = {name: getattr(value, name) for name in _redacted_fields(kind)}
+        changed = {name: new for name, old in given.items() if (new := self._redacted(old)) is not old}
+        return replace(value, **changed) if changed else value
 
     def _plain(self, value: Any) -> Any:
         """Return a value without parts, redacted: a number may be a credential too."""
