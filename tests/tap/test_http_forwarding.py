@@ -238,6 +238,50 @@ def test_a_wrong_header_breaks_its_rule(name: str, text: str, rule: str) -> None
     assert broken({one: value for one, value in RIGHT.items() if one != name}) == [rule]
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_requests_without_a_body_have_headers_too(method: str) -> None:
+    judgement = Judgement("7")
+    judgement.known.session, judgement.known.revision = "7", "2025-11-25"
+    right = {"Accept": "text/event-stream", "Mcp-Session-Id": "7", "MCP-Protocol-Version": "2025-11-25"}
+    row: dict[str, Any] = {"sent": True, "at": 1.0, "carried_by": f"{method} 3"}
+
+    def broken_by(headers: dict[str, str]) -> list[str]:
+        http = {"method": method, "headers": [*headers.items()]}
+        return [one.rule for one in judgement.see_row({**row, "http": http})]
+
+    assert broken_by(right) == []
+    assert broken_by({**right, "Mcp-Session-Id": "8"}) == ["fromclient.http-session"]
+    assert broken_by({**right, "MCP-Protocol-Version": ""}) == ["fromclient.http-version"]
+    is_stream = method == "GET"
+    assert broken_by({**right, "Accept": "*/*"}) == (["fromclient.http-accept"] if is_stream else [])
+
+
+def test_headers_of_arguments_repeat_them() -> None:
+    schema = {"type": "object", "properties": {"size": {"type": "number", "x-mcp-header": "Size"}}}
+    for given, rules in ((None, []), ("1.0", []), ("=?base64?MQ==?=", []), ("2", ["fromclient.http-method"])):
+        judgement = Judgement()
+        judgement.known.tools["add"] = {"name": "add", "inputSchema": schema}
+        call = asks(1, "tools/call", name="add", arguments={"size": 1}, _meta=META)
+        line = line_of({"sent": True, "at": 0.0, "raw": json.dumps(call), "carried_by": "POST 1"})
+        assert line is not None
+        headers = {**RIGHT, **({"Mcp-Param-Size": given} if given else {})}
+        found = judgement.see(line, {name.lower(): text for name, text in headers.items()})
+        assert [one.rule for one in found] == rules
+
+
+def test_a_request_that_is_delivered_again_is_answered_again() -> None:
+    judgement = Judgement("7")
+    request = {"raw": json.dumps(asks(3, "roots/list")), "carried_by": "response 1 event"}
+    answer = {"sent": True, "raw": json.dumps(answers(3, roots=[])), "carried_by": "POST 2"}
+    found = [
+        one.rule
+        for http in ({}, {"again": True})
+        for row in ({"sent": False, **request, "http": http}, answer)
+        for one in judgement.see_row({"at": 0.0, **row})
+    ]
+    assert "fromclient.answer-once" not in found
+
+
 def test_a_session_id_is_sent_back() -> None:
     judgement = Judgement("7")
     info = {"name": "c", "version": "1"}

@@ -114,6 +114,8 @@ def broken(rows: list[Row]) -> list[str]:
     return list(dict.fromkeys(one.rule for one in judgement.breaches))
 
 
+READY = tells("notifications/initialized")
+PROMPT = {"type": "ref/prompt", "name": "p"}
 Fault = Callable[[list[Row]], object]
 
 
@@ -155,7 +157,7 @@ BY_CLIENT: dict[str, Fault | tuple[Fault, ...]] = {
     "fromclient.waits-for-initialize": both(
         at(1, (CLIENT, asks("early", "tools/list"))), at(3, (SERVER, answers("early", tools=[])))
     ),
-    "fromclient.initialized": without(2),
+    "fromclient.initialized": (without(2), both(without(2), at(1, (CLIENT, READY)))),
     "fromclient.initialize-not-cancelled": at(1, (CLIENT, tells("notifications/cancelled", requestId=0))),
     "fromclient.cancels-what-it-asked": (
         at_end(CLIENT, tells("notifications/cancelled", requestId="never")),
@@ -173,12 +175,24 @@ BY_CLIENT: dict[str, Fault | tuple[Fault, ...]] = {
     ),
     "fromclient.roots-declared": lambda rows: rows[0][1]["params"]["capabilities"].update(roots={}),
     "fromclient.serves-what-it-declares": instead(11, refuses(3, -32601)),
-    "fromclient.negotiated": at_end(CLIENT, asks(9, "resources/list")),
-    "fromclient.elicited-content": instead(9, answers(2, action="accept", content={"nom": "Ada"})),
+    "fromclient.negotiated": (
+        at_end(CLIENT, asks(9, "resources/list")),
+        at_end(CLIENT, asks(9, "resources/unsubscribe", uri="a:b")),
+        at_end(CLIENT, asks(9, "completion/complete", ref=PROMPT, argument={"name": "a", "value": "b"})),
+    ),
+    "fromclient.elicited-content": (
+        instead(9, answers(2, action="accept", content={"nom": "Ada"})),
+        instead(9, answers(2, action="accept")),
+    ),
     "fromclient.root-uri": instead(7, answers(1, roots=[{"uri": "https://example.org"}])),
     "fromclient.cursor-known": instead(14, asks(2, "tools/list", cursor="MORE")),
 }
+BY_CLIENT |= {
+    "fromclient.batch": at_end(CLIENT, [asks(50, "ping"), asks(51, "ping")]),
+    "fromclient.ping-answered": both(at(12, (SERVER, asks(4, "ping"))), at_end(CLIENT, asks(50, "ping"))),
+}
 BY_SERVER: dict[str, Fault | tuple[Fault, ...]] = {
+    "batch.not-sent": at_end(SERVER, [tells("notifications/tools/list_changed")]),
     "stdio.stdout-purity": at(3, (SERVER, b"Listening")),
     "jsonrpc.response-id-echo": at_end(SERVER, answers("4")),
     "jsonrpc.response-exactly-once": at_end(SERVER, answers(4)),
@@ -249,9 +263,75 @@ def test_what_is_served_undeclared_is_the_fault_of_both() -> None:
     assert broken(rows) == ["lifecycle.operation.client-features", "fromclient.declares-what-it-serves"]
 
 
+URL = {"mode": "url", "message": "Pay", "url": "https://pay.example", "elicitationId": "1"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "request_", "result"),
+    [
+        (
+            "clientfeature.sampling.tools-capability",
+            asks(9, "sampling/createMessage", messages=[MESSAGE], maxTokens=9, tools=[]),
+            {"role": "assistant", "content": MESSAGE["content"], "model": "m"},
+        ),
+        (
+            "clientfeature.elicitation.mode-supported",
+            asks(9, "elicitation/create", **URL),
+            {"action": "accept"},
+        ),
+    ],
+)
+def test_a_part_of_a_capability_is_declared_too(rule: str, request_: Any, result: dict[str, Any]) -> None:
+    rows = [*right(), (SERVER, request_), (CLIENT, answers(9, **result))]
+    assert broken(rows) == [rule, "fromclient.declares-what-it-serves"]
+    rows[0][1]["params"]["capabilities"] |= {
+        "sampling": {"tools": {}},
+        "elicitation": {"form": {}, "url": {}},
+    }
+    assert broken(rows) == []
+
+
+WANTS = {
+    "resultType": "input_required",
+    "inputRequests": {
+        "who": {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": FORM}}
+    },
+    "requestState": "sealed",
+}
+
+
+def asked_again(id: int = 6, **params: Any) -> Fault:
+    """Return the fault of a client whose call is asked for input, and comes again with these parameters."""
+    meta = {**META, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    call = asks(5, "tools/call", name="add", arguments={}, _meta=meta)
+    again = {**call, "id": id, "params": {**call["params"], **params}}
+    return lambda rows: rows.extend([(CLIENT, call), (SERVER, answers(5, **WANTS)), (CLIENT, again)])
+
+
+GIVEN = {"who": {"action": "accept", "content": {"name": "Ada"}}}
+UNFIT = {"who": {"action": "accept", "content": {"nom": "Ada"}}}
+
+
+def test_a_call_may_come_again_with_what_the_server_has_asked_for() -> None:
+    rows = modern()
+    asked_again(inputResponses=GIVEN, requestState="sealed")(rows)
+    assert broken(rows) == []
+
+
 MODERN: dict[str, Fault | tuple[Fault, ...]] = {
     "fromclient.meta": instead(2, asks(1, "tools/list", _meta={})),
-    "fromclient.removed-method": at_end(CLIENT, asks(9, "logging/setLevel", level="info", _meta=META)),
+    "fromclient.removed-method": (
+        at_end(CLIENT, asks(9, "logging/setLevel", level="info", _meta=META)),
+        at_end(CLIENT, READY),
+        at_end(CLIENT, tells("notifications/roots/list_changed")),
+    ),
+    "fromclient.request-state": (
+        asked_again(inputResponses=GIVEN, requestState="SEALED"),
+        asked_again(inputResponses=GIVEN),
+    ),
+    "fromclient.input-asked": asked_again(inputResponses={"whose": GIVEN["who"]}, requestState="sealed"),
+    "fromclient.elicited-content": asked_again(inputResponses=UNFIT, requestState="sealed"),
+    "fromclient.id-unused": asked_again(5, inputResponses=GIVEN, requestState="sealed"),
     "stdio.no-server-requests": at_end(SERVER, asks(9, "roots/list")),
     "reqmeta.log-opt-in": at_end(SERVER, tells("notifications/message", level="info", data="here")),
 }
@@ -274,5 +354,6 @@ def test_each_rule_of_clients_is_on_a_page_of_the_specification() -> None:
 def test_each_rule_has_a_fault() -> None:
     broken_here = {*BY_CLIENT, *BY_SERVER, *MODERN, "lifecycle.operation.client-features"}
     broken_here.add("fromclient.declares-what-it-serves")
+    broken_here |= {"clientfeature.sampling.tools-capability", "clientfeature.elicitation.mode-supported"}
     ids = {rule.id for rules in RULES.values() for rule in rules}
     assert {id for id in ids if not id.startswith("fromclient.http-")} <= broken_here  # headers: another page

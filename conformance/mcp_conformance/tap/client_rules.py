@@ -5,7 +5,8 @@ Each rule is silent on the official clients; `tests/tap` has a client that break
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
@@ -18,7 +19,7 @@ from mcp_conformance.protocol.revisions import (
     REMOVED,
 )
 from mcp_conformance.protocol.wire_schema import CLIENT, SERVER, message_errors
-from mcp_conformance.tap.conversation import Conversation, items, part
+from mcp_conformance.tap.conversation import Conversation, items, keys_of, part
 from mcp_conformance.tap.rules import rule
 
 NO_SUCH_METHOD = -32601
@@ -33,17 +34,30 @@ NEGOTIATED = {
     "resources/read": ("resources",),
     "resources/templates/list": ("resources",),
     "resources/subscribe": ("resources", "subscribe"),
+    "resources/unsubscribe": ("resources", "subscribe"),
+    "completion/complete": ("completions",),
     "logging/setLevel": ("logging",),
 }
 """The capability of a server that permits each request of a client."""
-REQUESTS = {*NEGOTIATED, *FEATURES, "initialize", "ping", "completion/complete"}
+REQUESTS = {*NEGOTIATED, *FEATURES, "initialize", "ping"}
+REMOVED_NOTIFICATIONS = {"notifications/initialized", "notifications/roots/list_changed"}
+"""Notifications of handshake revisions that the modern ones lack."""
+MAX_PING_SECONDS = 10.0
+"""Seconds after which a ping that others overtook is unanswered.  Not measured: no work is behind it."""
 
 
 @rule(CLIENT, "fromclient.json-lines", "MUST", "basic/transports#stdio")
 def _json_lines(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """Each line of the client is a message in JSON and UTF-8."""
     if message is ABSENT or not line.is_json:
-        yield line.fault or ", ".join(line.oddities)
+        yield line.fault or ", ".join(line.oddities) or "an empty array"
+
+
+@rule(CLIENT, "fromclient.batch", "MUST", "basic/transports#stdio", since="2025-06-18")
+def _batch(known: Conversation, line: Line, message: Any) -> Iterator[str]:
+    """Each line of the client, and each body over HTTP, is a single message."""
+    if isinstance(line.message, list) and message is line.message[0]:
+        yield f"an array of {len(line.message)} messages"
 
 
 @rule(CLIENT, "fromclient.message-shape", "MUST", "schema#JSONRPCMessage")
@@ -85,7 +99,7 @@ def _answer_asked(known: Conversation, line: Line, message: Any) -> Iterator[str
 def _answer_once(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A request of the server gets one response."""
     asked = known.request_of(CLIENT, message) if is_response(message) else None
-    if asked is not None and asked.answer is not None:
+    if asked is not None and asked.answer is not None and not asked.again:
         yield f"{asked.method} with the id {show(message['id'])} was answered before"
 
 
@@ -113,10 +127,13 @@ def _waits_for_initialize(known: Conversation, line: Line, message: Any) -> Iter
         yield f"{message['method']} comes before the answer to initialize"
 
 
-@rule(CLIENT, "fromclient.initialized", "MUST", "basic/lifecycle#initialization")
+@rule(CLIENT, "fromclient.initialized", "MUST", "basic/lifecycle#initialization", whole=True)
 def _initialized(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """After the answer to initialize the client sends notifications/initialized, and only then requests."""
     is_answered = known.opening is not None and known.opening.answer is not None
+    is_said = kind(message) is Kind.NOTIFICATION and message["method"] == "notifications/initialized"
+    if is_said and not is_answered and not known.is_modern:
+        yield "notifications/initialized comes before the answer to initialize"
     if not is_answered or known.is_ready or known.is_modern or kind(message) is not Kind.REQUEST:
         return
     if message["method"] not in ("ping", "initialize"):
@@ -183,7 +200,14 @@ def _progress_increases(known: Conversation, line: Line, message: Any) -> Iterat
             yield f"progress is {show(progress)} after {show(asked.progress)}"
 
 
-@rule(CLIENT, "fromclient.roots-declared", "MUST", "client/roots#capabilities", whole=True)
+@rule(
+    CLIENT,
+    "fromclient.roots-declared",
+    "MUST",
+    "client/roots#capabilities",
+    until=LATEST_HANDSHAKE,
+    whole=True,
+)
 def _roots_declared(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A client that announces changes of its roots declares roots.listChanged."""
     is_sent = kind(message) is Kind.NOTIFICATION and message["method"] == "notifications/roots/list_changed"
@@ -195,9 +219,34 @@ def _roots_declared(known: Conversation, line: Line, message: Any) -> Iterator[s
 def _declares_what_it_serves(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A client that serves a request of the server has declared the capability for it."""
     asked = known.request_of(CLIENT, message) if kind(message) is Kind.RESULT else None
-    feature = FEATURES.get(asked.method) if asked is not None else None
-    if asked is not None and feature and part(known.client_capabilities, feature) is ABSENT:
-        yield f"{asked.method} gets a result, and {feature} is not declared"
+    path = needed(asked.message) if asked is not None else ()
+    if asked is not None and path and part(known.client_capabilities, *path) is ABSENT:
+        yield f"{asked.method} gets a result, and {'.'.join(path)} is not declared"
+
+
+def needed(request: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the capability of a client that a request of the server needs; empty for one of no feature."""
+    feature, params = FEATURES.get(str(request.get("method")), ""), request.get("params")
+    if feature == "sampling" and not {"tools", "toolChoice"}.isdisjoint(keys_of(params)):
+        return feature, "tools"
+    if feature == "elicitation" and part(params, "mode") == "url":
+        return feature, "url"
+    return (feature,) if feature else ()
+
+
+@rule(
+    CLIENT,
+    "fromclient.ping-answered",
+    "MUST",
+    "basic/utilities/ping#behavior-requirements",
+    until=LATEST_HANDSHAKE,
+    whole=True,
+)
+def _ping_answered(known: Conversation, line: Line, message: Any) -> Iterator[str]:
+    """A ping of the server is answered at once."""
+    for asked in known.in_flight(SERVER) if kind(message) is Kind.REQUEST else ():
+        if asked.method == "ping" and line.at - asked.line.at > MAX_PING_SECONDS:
+            yield f"a ping has no answer for {line.at - asked.line.at:.0f} s"
 
 
 @rule(CLIENT, "fromclient.serves-what-it-declares", "MUST", "basic/lifecycle#capability-negotiation")
@@ -222,15 +271,61 @@ def _negotiated(known: Conversation, line: Line, message: Any) -> Iterator[str]:
 @rule(CLIENT, "fromclient.elicited-content", "SHOULD", "client/elicitation", since="2025-06-18")
 def _elicited_content(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """The content of an accepted elicitation is valid under the schema that the server has asked with."""
+    for asked, response in _responses(known, message):
+        schema, content = part(asked, "params", "requestedSchema"), part(response, "content")
+        is_form = asked.get("method") == "elicitation/create" and part(asked, "params", "mode") != "url"
+        if is_form and part(response, "action") == "accept" and isinstance(schema, dict):
+            with suppress(Unjudgeable):
+                given = {} if content is ABSENT else content
+                yield from instance_errors(given, schema, known.revision)
+
+
+def _responses(known: Conversation, message: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    """Yield the requests of the server that a message responds to, each with what it gets."""
     asked = known.request_of(CLIENT, message) if kind(message) is Kind.RESULT else None
-    if asked is None or asked.method != "elicitation/create":
-        return
-    schema, content = part(asked.message, "params", "requestedSchema"), part(message, "result", "content")
-    if part(message, "result", "action") == "accept" and isinstance(schema, dict) and content is not ABSENT:
-        try:
-            yield from instance_errors(content, schema, known.revision)
-        except Unjudgeable:
-            return
+    if asked is not None:
+        yield asked.message, message["result"]
+    given = part(message, "params", "inputResponses")
+    for key, response in given.items() if isinstance(given, dict) else ():
+        for result in known.inputs_for(message)[-1:]:
+            if isinstance(one := part(result, "inputRequests", key), dict):
+                yield one, response
+
+
+@rule(
+    CLIENT,
+    "fromclient.request-state",
+    "MUST",
+    "basic/patterns/mrtr#basic-workflow",
+    since="2026-07-28",
+    whole=True,
+)
+def _request_state(known: Conversation, line: Line, message: Any) -> Iterator[str]:
+    """A request that is sent again with responses has the requestState that the server gave, unchanged."""
+    state = part(message, "params", "requestState")
+    given = [part(one, "requestState") for one in known.inputs_for(message)]
+    if state is not ABSENT and state not in given:
+        yield "the server has given no such requestState"
+    is_retry = part(message, "params", "inputResponses") is not ABSENT
+    if state is ABSENT and is_retry and given and ABSENT not in given:
+        yield "the server has given a requestState, and it is missing"
+
+
+@rule(
+    CLIENT,
+    "fromclient.input-asked",
+    "SHOULD",
+    "basic/patterns/mrtr#basic-workflow",
+    since="2026-07-28",
+    whole=True,
+)
+def _input_asked(known: Conversation, line: Line, message: Any) -> Iterator[str]:
+    """Each of the inputResponses has the key of an input that the server has asked for."""
+    responses = part(message, "params", "inputResponses")
+    keys = {key for one in known.inputs_for(message) for key in keys_of(part(one, "inputRequests"))}
+    for key in responses if isinstance(responses, dict) else ():
+        if key not in keys:
+            yield f"the server has asked for no input {show(key)}"
 
 
 @rule(CLIENT, "fromclient.root-uri", "MUST", "client/roots#root")
@@ -264,7 +359,9 @@ def _meta(known: Conversation, line: Line, message: Any) -> Iterator[str]:
 
 @rule(CLIENT, "fromclient.removed-method", "MUST", "basic/versioning", since="2026-07-28")
 def _removed_method(known: Conversation, line: Line, message: Any) -> Iterator[str]:
-    """No request that names this revision has a method that the revision has removed."""
+    """No message of this revision has a method that the revision has removed."""
     is_removed = kind(message) is Kind.REQUEST and message["method"] in REMOVED
-    if is_removed and part(message, "params", "_meta", PROTOCOL_VERSION) is not ABSENT:
+    is_named = part(message, "params", "_meta", PROTOCOL_VERSION) is not ABSENT
+    is_notified = kind(message) is Kind.NOTIFICATION and message["method"] in REMOVED_NOTIFICATIONS
+    if (is_removed and is_named) or is_notified:
         yield f"{message['method']} was removed"

@@ -24,12 +24,16 @@ OTHER = {CLIENT: SERVER, SERVER: CLIENT}
 
 @dataclass
 class Asked:
-    """A request, its ``answer`` if it has one, and the ``progress`` that was last said of it."""
+    """A request, its ``answer`` if it has one, and the ``progress`` that was last said of it.
+
+    One that came ``again``, after a lost connection, is answered as often.
+    """
 
     line: Line
     message: Mapping[str, Any]
     answer: Line | None = None
     cancelled: bool = False
+    again: bool = False
     progress: float | None = None
 
     @property
@@ -50,6 +54,7 @@ class Conversation:
     ``asked`` has the requests of each side by their ids, ``asked_twice`` those whose id was used before.
     ``opening`` is the request that opened a handshake, and ``is_ready`` says that the client has ended it.
     ``headers`` are those of the HTTP request or response that carries the line, None on stdio.
+    ``inputs`` has the requests whose results ask for input, with these results.
     ``session`` is the name of the session over HTTP, empty if it has none.
     """
 
@@ -61,6 +66,7 @@ class Conversation:
     server_capabilities: Any = None
     tools: dict[str, Any] = field(default_factory=dict)
     cursors: set[str] = field(default_factory=set)
+    inputs: list[tuple[Asked, Any]] = field(default_factory=list)
     headers: Mapping[str, str] | None = None
     session: str = ""
 
@@ -96,6 +102,10 @@ class Conversation:
         known = self.client_capabilities if sender == CLIENT else self.server_capabilities
         return part(known, *path) not in (ABSENT, None, False)
 
+    def inputs_for(self, message: Any) -> list[Any]:
+        """Return the results that ask for input for a request of that method, tool, prompt or URI."""
+        return [result for asked, result in self.inputs if _target(asked.message) == _target(message)]
+
     def begin(self, line: Line, message: Any) -> None:
         """Take the revision that a request of the client names: under it the request itself is judged.
 
@@ -130,6 +140,15 @@ class Conversation:
             asked.answer = asked.answer or line
             self._see_answer(asked, message)
 
+    def see_again(self, line: Line) -> None:
+        """Take a line of the server into account that was delivered again."""
+        for message in line.parts():
+            asked = (
+                self.asked[SERVER].get(id_key(message.get("id"))) if kind(message) is Kind.REQUEST else None
+            )
+            if asked is not None:
+                asked.again = True
+
     def _see_request(self, sender: str, line: Line, message: Any) -> None:
         asked = self.asked[sender][id_key(message.get("id"))] = Asked(line, message)
         version = part(message, "params", "_meta", PROTOCOL_VERSION)
@@ -160,11 +179,17 @@ class Conversation:
             self.session = (self.headers or {}).get("mcp-session-id", "")
             version = result.get("protocolVersion")
             self.revision = version if asked.method == "initialize" and version in KNOWN else self.revision
+        if part(result, "resultType") == "input_required":
+            self.inputs.append((asked, result))
         if asked.method == "tools/list":
             for tool in items(result, "tools"):
                 self.tools[str(tool.get("name"))] = tool
         if asked.method in LISTS and isinstance(part(result, "nextCursor"), str):
             self.cursors.add(part(result, "nextCursor"))
+
+
+def _target(request: Any) -> tuple[Any, ...]:
+    return tuple(part(request, *path) for path in (("method",), ("params", "name"), ("params", "uri")))
 
 
 def part(value: Any, *path: str) -> Any:
@@ -180,3 +205,8 @@ def items(result: Any, member: str) -> Iterator[dict[str, Any]]:
     """Yield the objects in a list of a result."""
     found = part(result, member)
     return (one for one in found if isinstance(one, dict)) if isinstance(found, list) else iter(())
+
+
+def keys_of(value: Any) -> frozenset[str]:
+    """Return the names of the members of an object; none if it is not one."""
+    return frozenset(value) if isinstance(value, dict) else frozenset()

@@ -9,19 +9,19 @@ from mcp_conformance.protocol.jsonrpc import Kind, Line, kind, show
 from mcp_conformance.protocol.wire_schema import CLIENT
 from mcp_conformance.tap.conversation import Conversation, part
 from mcp_conformance.tap.rules import rule
+from mcp_conformance.transport.http.headers import METHOD, NAME, PARAMETER, Mirror, annotated, decoded
 
 PAGE = "basic/transports#streamable-http"
 MODERN_PAGE = "basic/transports/streamable-http#server-validation"
 BOTH = ("application/json", "text/event-stream")
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The parameter that the header Mcp-Name repeats."""
 
 
 @rule(CLIENT, "fromclient.http-accept", "MUST", PAGE, since="2025-03-26")
 def _accept(known: Conversation, line: Line, message: Any) -> Iterator[str]:
-    """Each POST accepts JSON and event streams."""
+    """Each POST accepts JSON and event streams, each GET event streams."""
     accepted = (known.headers or {}).get("accept", "")
-    if known.headers is not None and not all(one in accepted for one in BOTH):
+    wanted = {"POST": BOTH, "GET": BOTH[1:]}.get(line.carried_by.partition(" ")[0], ())
+    if known.headers is not None and not all(one in accepted for one in wanted):
         yield f"Accept is {show(accepted)}"
 
 
@@ -29,7 +29,7 @@ def _accept(known: Conversation, line: Line, message: Any) -> Iterator[str]:
 def _content_type(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """Each POST has the content type application/json."""
     found = (known.headers or {}).get("content-type", "")
-    if known.headers is not None and found.partition(";")[0].strip().lower() != BOTH[0]:
+    if known.headers is not None and line.raw and found.partition(";")[0].strip().lower() != BOTH[0]:
         yield f"Content-Type is {show(found)}"
 
 
@@ -53,12 +53,24 @@ def _version(known: Conversation, line: Line, message: Any) -> Iterator[str]:
 
 @rule(CLIENT, "fromclient.http-method", "MUST", MODERN_PAGE, since="2026-07-28")
 def _method(known: Conversation, line: Line, message: Any) -> Iterator[str]:
-    """The header Mcp-Method repeats the method, and Mcp-Name what is called, got or read."""
+    """Mcp-Method repeats the method, Mcp-Name what is called, got or read, and Mcp-Param- an argument.
+
+    A client that does not know a tool's schema sends no headers for its arguments.
+    """
     if known.headers is None or not known.is_modern or kind(message) is not Kind.REQUEST:
         return
-    wanted = {"mcp-method": message["method"]}
-    if message["method"] in NAMED:
-        wanted["mcp-name"] = part(message, "params", NAMED[message["method"]])
-    for name, text in wanted.items():
-        if isinstance(text, str) and text.isascii() and known.headers.get(name) != text:
-            yield f"{name} is {show(known.headers.get(name))}, and the body has {show(text)}"
+    mirror = Mirror({name: tuple(annotated(tool.get("inputSchema"))) for name, tool in known.tools.items()})
+    for name, value in mirror.headers(message):
+        header, text = name.decode(), decoded(value.decode("latin-1"))
+        found = known.headers.get(header.lower())
+        is_wrong = found is None or not _is_same(decoded(found), text)
+        if is_wrong and (header in (METHOD, NAME) or (header.startswith(PARAMETER) and found is not None)):
+            yield f"{header} is {show(found)}, and the body has {show(text)}"
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Return whether two headers say the same, also as numbers: ``1.0`` and ``1``."""
+    try:
+        return one == other or float(one) == float(other)
+    except ValueError:
+        return False

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_conformance.client.transcript import line_of_row
 from mcp_conformance.protocol.jsonrpc import ABSENT, Line, is_response
 from mcp_conformance.protocol.wire_schema import CLIENT, SERVER
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.tap import client_rules, http_rules
 from mcp_conformance.tap.conversation import Conversation
+from mcp_conformance.tap.lines import has_only_headers, headers_of, is_again, line_of
 from mcp_conformance.tap.rules import RULES, Rule
 from mcp_conformance.tap.server_rules import shape_errors
 
@@ -48,6 +50,21 @@ class Judgement:
         self.known = Conversation()
         self.breaches: list[Breach] = []
         self._alone: dict[str, Conversation] = {}
+        self._closed: float | None = None
+
+    def see_row(self, row: Mapping[str, Any]) -> list[Breach]:
+        """Judge a row of a session: a line, one that was delivered again, or the end of a side."""
+        if (line := line_of(row)) is not None:
+            return self.see(line, headers_of(row))
+        if is_again(row):
+            self.known.see_again(line_of_row(row))
+        elif has_only_headers(row):
+            return self.see(Line(True, b"", row["at"], ABSENT, carried_by=row["carried_by"]), headers_of(row))
+        elif row.get("closed") == "client":
+            self._closed = row["at"]
+        elif "status" in row:
+            return self.end(row["at"] if self._closed is None else self._closed)
+        return []
 
     def see(self, line: Line, headers: Mapping[str, str] | None = None) -> list[Breach]:
         """Judge a line, and take it into account; over HTTP with the ``headers`` of what carried it."""
@@ -83,7 +100,8 @@ class Judgement:
 def _judged(known: Conversation, side: str, line: Line, message: Any) -> Iterator[Breach]:
     for rule in RULES[side]:
         level = rule.level(known.revision)
-        if level and (known.is_whole or not rule.whole):
+        is_judged = line.raw or known.headers is None or rule.see.__module__ == http_rules.__name__
+        if level and is_judged and (known.is_whole or not rule.whole):
             for what in rule.see(known, line, message):
                 yield Breach(side, rule.id, level, what, _proof(known, side, line, message))
     if side == SERVER and message is not ABSENT:

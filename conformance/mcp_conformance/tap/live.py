@@ -9,7 +9,6 @@ from typing import Any
 
 from mcp_conformance.protocol.text import harmless, shorten
 from mcp_conformance.tap.judging import Breach, Judgement
-from mcp_conformance.tap.lines import headers_of, line_of
 
 MAX_SHOWN = 300
 
@@ -34,14 +33,7 @@ class Live:
     def see(self, session: str, row: Mapping[str, Any]) -> None:
         """Judge a row of a session."""
         judgement = self._judgements.setdefault(session, Judgement(session))
-        line = line_of(row)
-        if line is not None:
-            found = judgement.see(line, headers_of(row))
-        elif row.get("closed") == "client" or "status" in row:
-            found = judgement.end(row["at"])
-        else:
-            return
-        for breach in found:
+        for breach in judgement.see_row(row):
             if (breach.side, breach.rule) not in self._told:
                 self._told.add((breach.side, breach.rule))
                 self._tell(sentence(breach))

@@ -12,7 +12,8 @@ from mcp_conformance.protocol.methods import CANCELLED, FEATURES
 from mcp_conformance.protocol.revisions import LOG_LEVEL
 from mcp_conformance.protocol.wire_schema import SERVER, message_errors
 from mcp_conformance.requirements import catalogue
-from mcp_conformance.tap.conversation import Asked, Conversation, part
+from mcp_conformance.tap.client_rules import needed
+from mcp_conformance.tap.conversation import Asked, Conversation, keys_of, part
 from mcp_conformance.tap.rules import RULES, Rule, See
 
 
@@ -46,6 +47,12 @@ def _is_offered(known: Conversation, asked: Asked) -> bool:
 def _stdout_purity(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     if message is ABSENT:
         yield f"this is no message ({line.fault})"
+
+
+@of_catalogue("batch.not-sent")
+def _not_sent(known: Conversation, line: Line, message: Any) -> Iterator[str]:
+    if isinstance(line.message, list) and message is line.message[0]:
+        yield f"an array of {len(line.message)} messages"
 
 
 @of_catalogue("jsonrpc.response-id-echo")
@@ -98,6 +105,25 @@ def _client_features(known: Conversation, line: Line, message: Any) -> Iterator[
     feature = FEATURES.get(message["method"]) if kind(message) is Kind.REQUEST else None
     if feature and part(known.client_capabilities, feature) is ABSENT:
         yield f"{message['method']} is asked for, and the client has not declared {feature}"
+
+
+@of_catalogue("clientfeature.sampling.tools-capability", whole=True)
+def _sampling_tools(known: Conversation, line: Line, message: Any) -> Iterator[str]:
+    yield from _undeclared(known, message, ("sampling", "tools"))
+
+
+@of_catalogue("clientfeature.elicitation.mode-supported", whole=True)
+def _elicitation_mode(known: Conversation, line: Line, message: Any) -> Iterator[str]:
+    yield from _undeclared(known, message, ("elicitation", "url"))
+
+
+def _undeclared(known: Conversation, message: Any, path: tuple[str, str]) -> Iterator[str]:
+    """Yield that a request needs a part of a capability; the capability itself has another rule."""
+    if kind(message) is not Kind.REQUEST or needed(message) != path:
+        return
+    declared = part(known.client_capabilities, path[0])
+    if declared is not ABSENT and path[1] not in keys_of(declared):
+        yield f"{message['method']} needs {'.'.join(path)}, and the client has not declared it"
 
 
 def _announced(feature: str) -> See:

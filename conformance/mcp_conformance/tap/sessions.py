@@ -16,7 +16,7 @@ from mcp_conformance.protocol.revisions import SERVER_INFO
 from mcp_conformance.protocol.text import named, shell_line
 from mcp_conformance.tap.conversation import part
 from mcp_conformance.tap.judging import Breach, Judgement
-from mcp_conformance.tap.lines import headers_of, line_of
+from mcp_conformance.tap.lines import line_of
 from mcp_conformance.transport.files import bounded_text
 
 
@@ -145,13 +145,8 @@ def session_files(named: Iterable[Path]) -> Iterator[Path]:
 def judged(session: Recorded) -> list[Breach]:
     """Return what breaks a rule in a session, in the order of the lines."""
     judgement = Judgement(session.name)
-    ended = 0.0
     for row in session.rows:
-        if (line := line_of(row)) is not None:
-            judgement.see(line, headers_of(row))
-        if not ended and (row.get("closed") == "client" or "status" in row):
-            ended = float(row["at"])
-    judgement.end(ended)
+        judgement.see_row(row)
     return judgement.breaches
 
 

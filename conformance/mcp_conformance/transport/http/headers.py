@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -110,6 +110,16 @@ def encoded(value: str) -> str:
     if PLAIN.fullmatch(value) and not ENCODED.fullmatch(value):
         return value
     return f"=?base64?{b64encode(value.encode('utf-8', 'surrogatepass')).decode()}?="
+
+
+def decoded(value: str) -> str:
+    """Return what a header says, which `encoded` may have encoded; the value itself if it is no base64."""
+    if not ENCODED.fullmatch(value):
+        return value
+    try:
+        return b64decode(value[9:-2], validate=True).decode()
+    except ValueError:
+        return value
 
 
 def _version_in(body: Mapping[str, Any]) -> str:
