@@ -22,6 +22,7 @@ from http_wires import http_wires_of
 from wires import wires_of
 
 from mcp_conformance.cli.arguments import parser as command_parser
+from mcp_conformance.client.transcript import SCHEMA as SESSION_SCHEMA
 from mcp_conformance.clients.limits import clients
 from mcp_conformance.options.schema import schema_files
 from mcp_conformance.options.table import OPTIONS
@@ -97,6 +98,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "commands", "\n".join(command_lines())
     yield "report", "\n".join(report_lines(json.loads(SCHEMA.read_text(encoding="utf-8"))))
     yield "clients", "\n".join(client_lines())
+    yield "session", "\n".join(session_lines(json.loads(SESSION_SCHEMA.read_text(encoding="utf-8"))))
     yield "session-rules", "\n".join(session_rule_lines())
     rows = list(catalogue.all_requirements().values())
     yield "fixes", "\n".join(fix_lines(rows))
@@ -225,10 +227,23 @@ def report_lines(schema: dict) -> Iterator[str]:
         yield from (f"{kind_of(part)}.", "")
 
 
-def part_lines(title: str, part: dict) -> Iterator[str]:
-    """Yield one object of the report as a table."""
+def session_lines(schema: dict) -> Iterator[str]:
+    """Yield tables of all members of the rows of a session."""
+    yield from ("# The file of a session", "", plain(schema["description"]), "")
+    yield "The JSON Schema of a row is"
+    yield "{download}`session-1.schema.json"
+    yield "<../../../conformance/mcp_conformance/client/session-1.schema.json>`, in the folder `client/` of"
+    yield "the installed package `mcp_conformance`. [](../../how-to/record.md) says how to record."
+    yield ""
+    for name, part in schema["$defs"].items():
+        members = {one: value for one, value in part["properties"].items() if value is not False}
+        yield from part_lines(name.capitalize(), {**part, "properties": members}, "session")
+
+
+def part_lines(title: str, part: dict, page: str = "report") -> Iterator[str]:
+    """Yield one object of a page as a table."""
     label = title.lower().replace(" ", "-")
-    yield from (f"(report-{label})=", f"## {title}", "", plain(part.get("description", "")))
+    yield from (f"({page}-{label})=", f"## {title}", "", plain(part.get("description", "")))
     yield from ("", "| member | kind | meaning |", "|---|---|---|")
     yield from member_lines(part, "")
     yield ""

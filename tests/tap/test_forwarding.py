@@ -13,6 +13,7 @@ import pytest
 
 from mcp_conformance.tap.sessions import Recorded
 from support.nightly import nightly, some_of
+from support.session_rows import file_errors
 
 TAP = [sys.executable, "-m", "mcp_conformance", "tap"]
 ECHO = """
@@ -36,6 +37,7 @@ def the_file(folder: Path) -> Path:
     while time.monotonic() < deadline:
         paths = [*folder.glob("*.jsonl")]
         if paths and '{"status": ' in paths[0].read_text():
+            assert file_errors(paths[0]) == []
             return paths[0]
         time.sleep(0.01)
     raise AssertionError("the session has no end")

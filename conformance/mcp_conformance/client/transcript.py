@@ -17,6 +17,8 @@ from mcp_conformance.transport.files import bounded_text
 from mcp_conformance.transport.redaction import Redaction
 
 FORMAT = 1
+SCHEMA = Path(__file__).with_name("session-1.schema.json")
+"""The file that describes a row of a transcript or of a session, in this format."""
 # Names of files end at 255 bytes, which a name of other letters takes three times as fast.
 MAX_NAME_LENGTH = 90
 UNUSUAL = re.compile(r"[^\w .:'-]|  ")

@@ -45,13 +45,12 @@ def record(rest: Iterator[Frame], folder: Path, environment: Mapping[str, str], 
     files: dict[str, _File] = {}
     for session, row in _rows(rest):
         shown = hiding.row(row)
-        see(session, shown)
-        if session not in files:
-            of_session = {"session": session} if session else {}
-            files[session] = _File(
-                _new_file(folder, len(files)), {**header, **of_session, "began": time.time()}
-            )
-        files[session].add(shown)
+        for name in files if "status" in row and files else (session,):  # the end is that of all
+            see(name, shown)
+            if name not in files:
+                began = {**({"session": name} if name else {}), "began": time.time()}
+                files[name] = _File(_new_file(folder, len(files)), {**header, **began})
+            files[name].add(shown)
     for file in files.values():
         file.end(hiding)
     return [file.path for file in files.values()]
