@@ -71,7 +71,7 @@ def test_it_prints_what_tools_make_for_others_and_writes_a_graph(tmp_path):
     assert status == 0, output
     rows = [line.split() for line in output.splitlines()]
     assert any(row[:3] == ["create_note", "delete_note", "deletes"] for row in rows)
-    assert '"create_folder" -> "create_note" [label="takes by' in (tmp_path / "tools.dot").read_text()
+    assert '"create_folder" -> "move_note" [label="takes by' in (tmp_path / "tools.dot").read_text()
 
 
 def test_examples_belong_to_a_configured_server(tmp_path):

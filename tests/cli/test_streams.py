@@ -50,6 +50,17 @@ def test_closed_output_hides_no_findings():
     assert status("print('x')", preexec_fn=lambda: os.close(1)) == (FAILED, "")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_lines_of_both_streams_keep_their_order_in_one_file(unbuffered):
+    statement = "[print(n, file=sys.stderr if n != 2 else sys.stdout, flush=n == 2) for n in (1, 2, 3)]"
+    env = environment(PYTHONUNBUFFERED=unbuffered)
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND.format(statement)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["1", "2", "3"]
+
+
 def test_a_run_may_write_to_a_stream_that_is_no_file(monkeypatch):
     out = StringIO()
     monkeypatch.setattr(sys, "stdout", out)

@@ -734,7 +734,9 @@ def test_a_server_object_is_tested_without_a_process(tmp_path):
         ("counter.py", "a module and a name are expected, such as shop.server:mcp, not 'counter.py'"),
         pytest.param("nowhere:mcp", "nowhere:mcp: ModuleNotFoundError", marks=nightly),
         pytest.param("counter:none", "counter:none: AttributeError", marks=nightly),
-        pytest.param("counter:wrong", "builtins.dict is no server of the Python SDK", marks=nightly),
+        pytest.param(
+            "counter:wrong", "counter:wrong: builtins.dict is no server of the Python SDK", marks=nightly
+        ),
     ],
 )
 def test_an_object_that_is_not_there_is_one_clear_line(tmp_path, place, message):

@@ -50,7 +50,9 @@ class Streams:
         sink = self._sinks[name] = Sink(stream.fileno(), "w", closefd=False)
         self._earlier[name] = stream
         buffer = io.BufferedWriter(sink)
-        form = {"encoding": stream.encoding, "errors": stream.errors, "line_buffering": stream.line_buffering}
+        # With PYTHONUNBUFFERED Python's streams have no buffer that a line would have to leave.
+        by_line = stream.line_buffering or stream.write_through
+        form = {"encoding": stream.encoding, "errors": stream.errors, "line_buffering": by_line}
         setattr(sys, name, io.TextIOWrapper(buffer, **form, write_through=name == "stderr"))
 
     def end(self) -> str:
