@@ -113,6 +113,9 @@ def test_recordings_of_the_same_requests_show_what_varies(session, tmp_path):
     rows[place] = {**rows[place], "raw": rows[place]["raw"].replace("hello", "howdy")}
     other = replace(session, path=tmp_path / "other.jsonl", rows=tuple(rows))
     assert replays(judged(session, echoing("bye"), sessions=(session, other))) == 1
+    newer = with_rows(other, lambda row: {**row, "raw": row["raw"].replace('"version":"', '"version":"9')})
+    with pytest.raises(Finding, match=r'was "hello", is "bye"'):
+        judged(session, echoing(*["bye"] * 4), sessions=(session, newer))
 
 
 def with_rows(session, change):

@@ -221,7 +221,10 @@ def _differing(
         if not nows:
             found.append(StepDifference(one, then, steps[-1], None))
             break
-        thens = [one.answer, *(other for name, other in others.get(one.history, ()) if name != session.stem)]
+        thens = [
+            one.answer,
+            *(other for name, other in others.get((session.title, one.history), ()) if name != session.stem),
+        ]
         comparison = Comparison({*session.rows[one.row].get("varies", ())})
         differences = comparison.differences(thens, nows)
         if comparison.varies:
@@ -233,6 +236,6 @@ def _differing(
 
 
 @scenario
-def _recordings(server: Server) -> Mapping[str, tuple[tuple[str, Answer], ...]]:
+def _recordings(server: Server) -> Mapping[tuple[str, str], tuple[tuple[str, Answer], ...]]:
     """Return the answers in all sessions by what was asked before them."""
     return by_history(server.settings.sessions)

@@ -82,10 +82,13 @@ def accept(session: Recorded, answers: Mapping[int, Answer], varies: Mapping[int
     rewrite(session.path, [session.header, *rows])
 
 
-def by_history(sessions: Iterable[Recorded]) -> Mapping[str, tuple[tuple[str, Answer], ...]]:
-    """Return the answers to a request after the same requests, each with the name of its session."""
-    found: dict[str, list[tuple[str, Answer]]] = defaultdict(list)
+def by_history(sessions: Iterable[Recorded]) -> Mapping[tuple[str, str], tuple[tuple[str, Answer], ...]]:
+    """Return the answers to a request after the same requests, each with the name of its session.
+
+    They are those of one version of a server, as another one may have changed its answers.
+    """
+    found: dict[tuple[str, str], list[tuple[str, Answer]]] = defaultdict(list)
     for session in sessions:
         for one in exchanged(session):
-            found[one.history].append((session.stem, one.answer))
-    return {history: tuple(some) for history, some in found.items()}
+            found[session.title, one.history].append((session.stem, one.answer))
+    return {key: tuple(some) for key, some in found.items()}
