@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from mcp_conformance.protocol.jsonrpc import Line
-from mcp_conformance.tap.exchanges import Exchange, exchanges
+from mcp_conformance.tap.exchanges import PROGRESS, Exchange, exchanges
 from mcp_conformance.tap.judging import Judgement
 from mcp_conformance.tap.matching import learn
 from mcp_conformance.tap.serving import Player
@@ -49,6 +49,14 @@ def test_a_request_gets_the_answer_that_it_got() -> None:
         tells("notifications/progress", progressToken="t", progress=2),
         answers("new", **kept),
     ]
+
+
+def test_a_client_can_read_progress_before_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("mcp_conformance.tap.serving.time.sleep", waited.append)
+    call = asks(3, "tools/call", name="add", arguments={}, _meta={"progressToken": 7})
+    methods = [(said.message.get("method"), len(waited)) for said in player().said(call)]
+    assert methods == [(PROGRESS, 0), ("notifications/message", 1), (PROGRESS, 1), (None, 2)]
 
 
 def test_progress_that_nobody_asks_for_is_left_out() -> None:

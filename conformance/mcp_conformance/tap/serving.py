@@ -19,6 +19,8 @@ from mcp_conformance.tap.matching import distance, params_of
 
 NOT_RECORDED, NO_SUCH_METHOD = -32000, -32601
 MAX_SHOWN = 300
+PROGRESS_SECONDS = 0.02
+"""Seconds after progress.  Without them TypeScript SDK 1.32 and 2.4 read it with the result, and drop it."""
 Spoil = Callable[[Said, str], Iterable[Said]]
 
 
@@ -136,7 +138,10 @@ class Player:
         if asked.method == LISTEN:
             track.names[id_key(found.request["id"])] = asked.request["id"]
         for said in found.before:
-            yield from self._now(track, found, asked, said)
+            for one in self._now(track, found, asked, said):
+                yield one
+                if one.message.get("method") == PROGRESS:
+                    time.sleep(PROGRESS_SECONDS)
         if found.answer is not None:
             yield Said({**found.answer, "id": asked.request["id"]})
         for said in found.after:
