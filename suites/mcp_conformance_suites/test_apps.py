@@ -1,6 +1,6 @@
 """MCP Apps: the interfaces that tools refer to (extension io.modelcontextprotocol/ui).
 
-This client does not declare the extension: what a server sends only to clients that do is not seen.
+A server that shows interfaces only to clients with the extension is asked as by one.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.scenarios.apps import (
     FLAT_KEY,
     MIME_TYPE,
+    SCHEME,
     interfaces,
     listed_interfaces,
     read_interfaces,
     reference,
     references,
+    shown,
     undeclared,
 )
 
-SCHEME = "ui://"
 LISTS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 AUDIENCES = ("model", "app")
 PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
@@ -35,17 +36,15 @@ MAX_CHARACTERS = 10_000_000
 
 
 @pytest.mark.requirement("apps.uri-scheme")
-@pytest.mark.stage("listed")
 def test_interfaces_have_the_scheme_ui(server):
     found = references(server)
     expect_each(found, lambda uri: isinstance(uri, str) and uri.startswith(SCHEME), f"a URI with {SCHEME}")
 
 
 @pytest.mark.requirement("apps.flat-key")
-@pytest.mark.stage("listed")
 def test_the_newer_key_refers_to_the_interface(server):
     references(server)
-    flat = [tool.definition for tool in server.tools if tool.definition.get("_meta", FLAT_KEY) is not None]
+    flat = [tool for tool in shown(server).tools if tool.get("_meta", FLAT_KEY) is not None]
     for one in require_some(flat, skip=f"no tool has the key {FLAT_KEY}"):
         expected = "_meta.ui.resourceUri beside the older key"
         expect(one, one.get("_meta", "ui", "resourceUri") is not None, expected, got=str(reference(one)))
@@ -114,10 +113,9 @@ def documents(server):
 
 @pytest.mark.requirement("apps.meta-shape")
 def test_the_metadata_of_interfaces_has_its_types(server):
-    tools = members([tool.definition for tool in server.tools], "_meta", "ui")
-    refers = any(reference(tool.definition) is not None for tool in server.tools)
-    found = interfaces(server) if refers else ()
-    contents = members([each for one in found for each in one.contents], "_meta", "ui")
+    host = shown(server)
+    tools = members(list(host.tools), "_meta", "ui")
+    contents = members([each for one in host.interfaces for each in one.contents], "_meta", "ui")
     for one in require_some(tools + contents, skip="neither a tool nor an interface has _meta.ui"):
         expect(one, one.is_a(dict), "an object")
         for name, holds, expected in SHAPES:
@@ -155,9 +153,8 @@ SHAPES = (
 @pytest.mark.requirement("apps.fallback-content")
 def test_tools_say_something_without_their_interface(server):
     references(server)
-    calls = [
-        call for call in server.calls() if reference(call.tool.definition) is not None and not call.failed
-    ]
+    names = {tool.json.get("name") for tool in shown(server).tools if reference(tool) is not None}
+    calls = [call for call in server.calls() if call.tool.name in names and not call.failed]
     results = [call.reply.value for call in calls if call.reply.value is not None]
     for result in require_some(results, skip="no call of a tool with an interface succeeded"):
         content = result.get("content")

@@ -1,10 +1,12 @@
 """What an interface loads, whether its csp permits that, and what a browser drops of it."""
 
+import json
+
 import pytest
 
 from mcp_conformance.protocol import css
 from mcp_conformance.protocol.html import Document, begins_as_document, losses
-from mcp_conformance.scenarios.apps import is_covered
+from mcp_conformance.scenarios.apps import EXTENSION, is_covered
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
 
@@ -131,4 +133,34 @@ def test_interfaces_are_judged_in_revisions_before_meta_of_tools():
     """The text's own example speaks 2024-11-05, and n8n-mcp 2025-03-26."""
     settings = settings_in_memory(mutated(lists_an_interface))
     found = run_checks(settings, "2025-03-26", lambda one: "apps.resource-exists" in one.ids)
+    assert {verdict.row.id for verdict in found.verdicts} == {"apps.resource-exists"}
+
+
+class ForHosts:
+    """A server that shows interfaces to clients with the extension alone; one of them leads nowhere."""
+
+    def __init__(self):
+        self.hosts = set()
+
+    def __call__(self, server, request, reply):
+        """Show a host what the others do not see."""
+        if not isinstance(request, dict) or reply is None:
+            return
+        declares = EXTENSION in json.dumps(request.get("params", {}))
+        if request.get("method") == "initialize" and declares:
+            self.hosts.add(id(server))
+        is_host = declares or id(server) in self.hosts
+        if request.get("method") == "tools/list":
+            for tool in reply["result"]["tools"]:
+                ui = tool.get("_meta", {}).pop("ui", None)
+                if ui and is_host:
+                    tool["_meta"]["ui"] = {"resourceUri": f"{ui['resourceUri']}.html"}
+        if request.get("method") == "resources/list" and "nextCursor" not in reply["result"]:
+            reply["result"]["resources"].append({"uri": "ui://reference/weather", "name": "weather"})
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_interfaces_that_only_hosts_see_are_judged(revision):
+    settings = settings_in_memory(mutated(ForHosts()))
+    found = run_checks(settings, revision, lambda one: "apps.resource-exists" in one.ids)
     assert {verdict.row.id for verdict in found.verdicts} == {"apps.resource-exists"}

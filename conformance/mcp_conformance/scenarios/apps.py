@@ -1,15 +1,23 @@
-"""Interfaces of tools (MCP Apps): which tool refers to which, what they are, and what they load."""
+"""Interfaces of tools (MCP Apps): which tool refers to which, what they are, and what they load.
+
+A server should show interfaces only to clients that declare the extension, and may show them to all.  If it
+shows none to a client without it, it is asked once more as by a host that has it.
+"""
 
 from __future__ import annotations
 
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
+from mcp_conformance.client.listing import fetch_list
 from mcp_conformance.client.reply import Reply
+from mcp_conformance.client.session import Session
 from mcp_conformance.expect import require_some
+from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.html import Purpose
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.target.scenario import scenario
@@ -17,6 +25,10 @@ from mcp_conformance.target.server import Server
 
 FLAT_KEY = "ui/resourceUri"
 MIME_TYPE = "text/html;profile=mcp-app"
+SCHEME = "ui://"
+EXTENSION = "io.modelcontextprotocol/ui"
+HOST: dict[str, Any] = {"extensions": {EXTENSION: {"mimeTypes": [MIME_TYPE]}}}
+"""The capabilities of a host that shows interfaces."""
 # Not measured: a server has one interface or a few; more of one kind teach nothing.
 MAX_READS = 20
 """How many interfaces are read."""
@@ -48,9 +60,55 @@ class Interface:
                 yield one, _decoded(blob.json)
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What a host sees that shows interfaces: the definitions of tools, and the interfaces they refer to."""
+
+    tools: tuple[Value, ...]
+    interfaces: tuple[Interface, ...]
+
+
+@scenario
+def shown(server: Server) -> Shown:
+    """Read the interfaces that tools refer to, each once."""
+    tools = tuple(tool.definition for tool in server.tools)
+    if any(reference(one) is not None for one in tools):
+        return Shown(tools, _read(tools, server.read))
+    if revisions.is_modern(server.revision):
+        return _shown_in(server.session, {"_meta": {revisions.CLIENT_CAPABILITIES: HOST}}) if tools else _NONE
+    if tools and _has_interfaces(server):
+        with server.fresh("a host that shows interfaces", HOST) as session:
+            return _shown_in(session, {})
+    return _NONE
+
+
+_NONE = Shown((), ())
+
+
+def _shown_in(session: Session, declaring: dict[str, Any]) -> Shown:
+    listing = fetch_list(session, "tools/list", "tools", declaring)
+    tools = tuple(one for one in listing.items if one.is_a(dict))
+    return Shown(
+        tools, _read(tools, lambda uri: session.request("resources/read", {"uri": uri, **declaring}))
+    )
+
+
+def _has_interfaces(server: Server) -> bool:
+    """Return whether a server has interfaces though no tool refers to one, so that a process is worth it."""
+    uris = [str(one.json) for one in members(server.listed("resources/list"), "uri")]
+    is_declared = server.offers.get("extensions", EXTENSION) is not None
+    return is_declared or any(uri.startswith(SCHEME) for uri in uris)
+
+
+def _read(tools: Iterable[Value], read: Callable[[str], Reply]) -> tuple[Interface, ...]:
+    named = {uri.json: uri for one in tools if (uri := reference(one)) is not None and uri.is_a(str)}
+    found = [(one, read(uri)) for uri, one in list(named.items())[:MAX_READS]]
+    return tuple(Interface(one, reply, tuple(_contents(reply))) for one, reply in found)
+
+
 def references(server: Server) -> list[Value]:
     """Return the URIs of interfaces that tools refer to; skip if none does."""
-    found = [one for tool in server.tools if (one := reference(tool.definition)) is not None]
+    found = [one for tool in shown(server).tools if (one := reference(tool)) is not None]
     return require_some(found, skip="no tool refers to an interface (MCP Apps)")
 
 
@@ -59,12 +117,10 @@ def reference(definition: Value) -> Value | None:
     return definition.get("_meta", "ui", "resourceUri") or definition.get("_meta", FLAT_KEY)
 
 
-@scenario
 def interfaces(server: Server) -> tuple[Interface, ...]:
-    """Read the interfaces that tools refer to, each once."""
-    named = {one.json: one for one in references(server) if isinstance(one.json, str)}
-    found = [(one, server.read(uri)) for uri, one in list(named.items())[:MAX_READS]]
-    return tuple(Interface(one, reply, tuple(_contents(reply))) for one, reply in found)
+    """Return the interfaces that tools refer to; skip if none does."""
+    references(server)
+    return shown(server).interfaces
 
 
 def _contents(reply: Reply) -> Iterator[Value]:

@@ -415,8 +415,9 @@ class Sessions:
 
 
 def _features(capabilities: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the capabilities that permit requests of the server."""
-    return {name: value for name, value in capabilities.items() if name in FEATURES.values()}
+    """Return the capabilities on which it depends what a server shows and asks."""
+    wanted = {*FEATURES.values(), "extensions"}
+    return {name: value for name, value in capabilities.items() if name in wanted}
 
 
 def _with_start_timeout(settings: Settings, opening: Sequence[Line]) -> Settings:
