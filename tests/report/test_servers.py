@@ -115,6 +115,15 @@ def test_the_exit_status_is_the_worst(statuses, status, required):
     assert replace(servers, require_all=True).status == required
 
 
+def test_each_server_has_its_checks_in_the_form_of_the_official_suite(tmp_path, capsys):
+    """An array there has one server, so none is made of all servers."""
+    servers = replace(SERVERS, outcomes=OUTCOMES[1:])
+    assert write_files(servers, [str(tmp_path / "checks.json")], [])
+    assert [one.name for one in tmp_path.iterdir()] == ["good-checks.json"]
+    assert isinstance(json.loads((tmp_path / "good-checks.json").read_text("utf-8")), list)
+    assert "NAME-checks.json of 1 server" in capsys.readouterr().out
+
+
 def test_a_file_that_cannot_be_written_is_named(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("")

@@ -30,6 +30,7 @@ _SCHEMA = "compares a listed schema with the one that its server was written wit
 _ADVERTISED = "a server without the extension breaks no rule, and the rules of tasks apply to the others"
 _DECIDES = "the server decides which calls become tasks, so neither answer breaks a rule"
 _PERMITTED = "the text permits a server to take some of the responses, and demands nothing then"
+_STATELESS = "warns about a server without session ids, which are optional"
 _SERVED = "says that a request is served, as all of a run are"
 _ENVELOPE = "the text shows settings without an envelope, and forbids no further members"
 _RESERVED = "the text reserves such keys and defines none, and does not say that a server may not have them"
@@ -108,6 +109,7 @@ _EVER: Checks = {
 }
 _NEWEST_HANDSHAKE: Checks = {
     "server-sse-polling": {
+        "server-sse-polling-session": _STATELESS,
         "server-sse-priming-event": ("http.sse.priming-event",),
         "server-sse-retry-field": ("http.sse.retry-before-close",),
         "server-sse-disconnect-resume": ("http.resume.replays",),
@@ -129,6 +131,7 @@ _NEWEST_HANDSHAKE: Checks = {
 }
 _SINCE_ICONS: Checks = {
     "server-sse-multiple-streams": {
+        "server-sse-multiple-streams-session": _STATELESS,
         "server-accepts-multiple-post-streams": ("jsonrpc.response-every-request",),
         "server-sse-streams-functional": ("http.sse.response-comes",),
     },
