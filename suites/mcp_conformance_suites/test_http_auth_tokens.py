@@ -98,7 +98,7 @@ def test_a_token_in_the_query_is_not_accepted(server):
 
 @pytest.mark.requirement("http.auth.forged")
 def test_a_forged_token_gets_401(server):
-    replies = changed_tokens(server)
+    replies = require_some(changed_tokens(server), skip="made-up tokens too: see http.auth.invalid-token")
     if served := [kind for kind, one in replies.items() if one.was_served]:
         lines = [line for kind in served for line in replies[kind].lines]
         raise Finding(

@@ -12,11 +12,12 @@ from mcp_conformance.scenarios.http_auth import is_hidden
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance_fixtures.http_mutants.http_auth import (
     a_missing_token_gets_403,
+    a_missing_token_gets_a_login_page,
     a_token_in_the_query_is_accepted,
     the_metadata_has_no_server,
 )
 from mcp_conformance_fixtures.http_unusual import Scoped
-from mcp_conformance_fixtures.reference_http import HttpReference
+from mcp_conformance_fixtures.reference_http import HttpReference, Refused
 from mcp_conformance_fixtures.reference_http_auth import Protected
 from mcp_conformance_fixtures.reference_http_sse24 import OldReference
 from mcp_conformance_fixtures.reference_http_wire import Answer
@@ -84,7 +85,7 @@ class ForbidsTool(HttpReference):
 
 
 def test_a_tool_that_the_credential_may_not_call_is_not_judged(capfd):
-    _, report = run(ForbidsTool(), capfd, "--select", "tools", "--fuzz", "none")
+    _, report = run(ForbidsTool(), capfd, "--select", "tools.call.result-content-array", "--fuzz", "none")
     assert {one for _, one in outcomes(report)} <= {"passed", "skipped"}
     assert any("add is not for the credential of this run" in one for one in report["notices"])
     calls = {one["name"]: one["successes"] for one in report["exercise"]["tools"]}
@@ -143,10 +144,45 @@ def test_a_credential_that_expires_blocks_one_check(capfd):
     assert sum("reported once" in one.get("reason", "") for one in report["results"]) > 20
 
 
-def test_a_server_that_answers_403_without_a_credential_is_not_guessed_at(capfd):
-    status, report = run(a_missing_token_gets_403(), capfd)
-    assert status == 6
-    assert report["verdict"]["text"].startswith("the server did not start")
+class Undescribed:
+    """What makes of a protected server one without metadata at a well-known path."""
+
+    def metadata(self, call):
+        """Return that there is none."""
+        return Answer(404)
+
+
+class RefusesWithSuccess(Protected):
+    """Answers with an error of JSON-RPC and the status 200, as if a tool had failed."""
+
+    def unauthorized(self, call, *parameters, status=401):
+        refused = super().unauthorized(call, *parameters, status=status)
+        return refused if parameters else Refused(200, "Unauthorized", code=-32001)
+
+
+@pytest.mark.parametrize(
+    ("http", "got"),
+    [
+        (a_missing_token_gets_403, "HTTP 403"),
+        (a_missing_token_gets_a_login_page, "HTTP 302"),
+        (RefusesWithSuccess, "HTTP 200"),
+    ],
+)
+def test_a_server_with_metadata_wants_a_credential_whatever_it_answers(http, got, capfd):
+    status, report = run(http(), capfd, "--select", "http.auth")
+    assert status == 1
+    assert f"could not be examined without a credential: initialize is answered with {got}" in str(report)
+    reason = reasons(report, "http.auth.401")[0]
+    assert reason.startswith(f"expected the status 401, as the request has no credential, got {got}")
+    assert {one["can"] for one in report["clients"]} == {"with a credential"}
+
+
+@pytest.mark.parametrize("http", [a_missing_token_gets_403, RefusesWithSuccess])
+def test_a_server_without_metadata_is_not_guessed_at(http, capfd):
+    undescribed = type("Undescribed", (Undescribed, http), {})
+    _, report = run(undescribed(), capfd, "--select", "http.auth")
+    assert not [one for one in report["results"] if one["requirement"].startswith("http.auth")]
+    assert "accepts a connection and does not answer" not in str(report)
 
 
 def test_a_server_of_the_old_transport_is_judged_by_its_rules(capfd):
@@ -200,6 +236,7 @@ def test_metadata_at_another_origin_is_not_requested(capfd):
     assert status == 6
     said = f"the metadata is at another origin: --auth-origin {http.other} lets it be asked"
     assert reasons(report, "http.auth.metadata-served") == [said]
+    assert [one for one in report["notices"] if said in one]
 
 
 def test_another_origin_of_this_machine_gets_no_header_of_the_user(capfd):
@@ -241,6 +278,8 @@ def test_an_authorization_server_that_does_not_run_is_not_judged(capfd):
         ("http://localhost:8000/meta", "https://mcp.example.com/mcp", True),
         ("http://mcp-server:8000/meta", "https://mcp.example.com/mcp", True),
         ("http://mcp-server:8000/meta", "http://mcp-server:9000/mcp", False),
+        ("http://mcp.svc.cluster.local/meta", "https://mcp.example.com/mcp", True),
+        ("http://meta.corp.internal/meta", "https://mcp.corp.internal/mcp", False),
         ("http://10.0.0.7:8000/meta", "http://10.0.0.8/mcp", False),
         ("http://127.0.0.1:8000/meta", "http://localhost:9000/mcp", False),
         ("https://meta.example.org/meta", "https://mcp.example.com/mcp", False),

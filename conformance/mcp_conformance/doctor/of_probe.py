@@ -115,7 +115,7 @@ def _of_http(subject: Subject, failure: ProbeFailure) -> tuple[str, tuple[str, .
     assert settings.http is not None
     if not failure.lines:
         seen = http.HttpObservations(settings.http.url, failure.reason, failure.stderr)
-    elif failure.is_end:
+    elif failure.is_end or not failure.is_mute:
         seen = http.observe(settings)
     else:
         seen = http.HttpObservations(settings.http.url)

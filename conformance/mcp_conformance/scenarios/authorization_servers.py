@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp_conformance.expect import skip
 from mcp_conformance.login.discovery import issuer_fault, issuer_urls, may_ask
-from mcp_conformance.scenarios.http_auth import metadata_document, outsider
+from mcp_conformance.scenarios.http_auth import NOT_ASKED, metadata_document, outsider
 from mcp_conformance.scenarios.http_requests import HttpReply, lines_of, requested
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
@@ -85,7 +85,8 @@ def authorization_server(server: Server) -> AuthorizationServer:
         if not issuers:
             skip("the metadata names no authorization server that could be asked")
         origin = Endpoint.parse(issuers[0]).origin
-        skip(f"the authorization server is at another origin: --auth-origin {origin} lets it be asked")
+        said = f"the authorization server is at another origin: --auth-origin {origin} lets it be asked"
+        skip(said, cause=NOT_ASKED)
     if all(reply.status is None or reply.status >= 500 for reply in found.replies):
         skip(f"the authorization server {found.issuer} does not answer: {found.reply}")
     return found

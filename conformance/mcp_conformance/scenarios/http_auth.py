@@ -31,11 +31,12 @@ from mcp_conformance.scenarios.http_requests import (
 )
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
-from mcp_conformance.target.surface import is_live
+from mcp_conformance.target.surface import LOCKED, is_live
 from mcp_conformance.transport.http.challenge import Challenge, challenges
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID
 from mcp_conformance.transport.http.request import Headers, Request
+from mcp_conformance.verdicts import Cause
 
 AUTHORIZATION = "Authorization"
 CHALLENGE = "WWW-Authenticate"
@@ -44,8 +45,12 @@ REFUSED_OTHERWISE = (
     'Answer 401, with error="invalid_token" in WWW-Authenticate: a client then gets a new token, and takes '
     "any other status for final."
 )
+NOT_ASKED = Cause.CIRCUMSTANCES
+"""The cause of what is not judged as an origin is not asked: the report says so."""
 BUSY = (429, 502, 503, 504)
 """The statuses that say nothing about the request."""
+LOCAL_ENDINGS = (".local", ".internal", ".localdomain", ".home.arpa")
+"""The endings of names on a network of one's own (RFC 6762, RFC 8375; ICANN keeps .internal for it)."""
 FAR_FUTURE = 4102444800
 """The first second of the year 2100."""
 
@@ -149,15 +154,23 @@ def refused_without_credential(server: Server) -> HttpReply:
     """Return the response to a request without a credential; skip unless the server rejects it for that.
 
     A server that opens sessions rejects it for that only if it serves the same request with the credential.
+    Where no session opens, the probe knows whether a credential is what lacks.
     """
     reply = without_credential(server)
     if reply.was_served:
         skip("a session opens without a credential")
     if reply.status is None or reply.status in BUSY:
         skip(f"a request without a credential is not answered: {reply}")
-    if reply.status != 401 and not (credential(server) and is_live(server.surface)):
+    is_known = is_locked(server) or (credential(server) and is_live(server.surface))
+    if reply.status != 401 and not is_known:
         skip(f"it is not known whether a credential is what lacks: {reply}")
     return reply
+
+
+def is_locked(server: Server) -> bool:
+    """Return whether no session opens as there is no credential."""
+    http, closed = server.settings.http, server.surface.closed
+    return closed is not None and closed.name == LOCKED and http is not None and not http.has_credential
 
 
 def require_token(server: Server) -> str:
@@ -298,17 +311,22 @@ def _named(server: Server, url: str) -> Endpoint:
     if is_same_origin(own, named):
         return replace(own, target=named.target)
     if not may_ask(named, own, server.settings.auth_origins):
-        skip(f"the metadata is at another origin: --auth-origin {named.origin} lets it be asked")
+        skip(
+            f"the metadata is at another origin: --auth-origin {named.origin} lets it be asked",
+            cause=NOT_ASKED,
+        )
     return named
 
 
 def is_hidden(named: Endpoint, own: Endpoint) -> bool:
     """Return whether clients that reach the server cannot reach an address: its name or network is inside.
 
-    That is a name without a dot, or an address of this machine or of a private network where the server has
-    none.
+    That is a name without a dot or with an ending that public names do not have, or an address of this
+    machine or of a private network where the server has none.
     """
-    if named.host == own.host or (named.is_loopback and own.is_loopback):
+    ending = _ending(named.host)
+    is_beside = bool(ending) and own.host.endswith(ending)
+    if named.host == own.host or (named.is_loopback and own.is_loopback) or is_beside:
         return False
     return _is_inside(named) and not (_is_inside(own) and _address(named.host) is not None)
 
@@ -316,8 +334,13 @@ def is_hidden(named: Endpoint, own: Endpoint) -> bool:
 def _is_inside(endpoint: Endpoint) -> bool:
     address = _address(endpoint.host)
     if address is None:
-        return endpoint.is_loopback or "." not in endpoint.host
+        return endpoint.is_loopback or "." not in endpoint.host or bool(_ending(endpoint.host))
     return address.is_private
+
+
+def _ending(host: str) -> str:
+    """Return the ending of a name that is known on one network only; empty without one."""
+    return next((one for one in LOCAL_ENDINGS if host.endswith(one)), "")
 
 
 def _address(host: str) -> IPv4Address | IPv6Address | None:

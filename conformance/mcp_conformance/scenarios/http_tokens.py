@@ -219,11 +219,15 @@ def forged_replies(server: Server) -> Mapping[str, HttpReply]:
 def changed_tokens(server: Server) -> Mapping[str, HttpReply]:
     """Return the responses to variants that prove that no token is taken unverified, by what each has.
 
-    Where the signature is not verified, those with other claims prove something else.
+    Where the signature is not verified, those with other claims prove something else.  If a made-up token is
+    served, `http.auth.invalid-token` is the finding, and the variants that are served add nothing.
     """
     replies = forged_replies(server)
     is_verified = SIGNATURE not in replies or not replies[SIGNATURE].was_served
-    return {kind: one for kind, one in replies.items() if is_verified or kind not in (AUDIENCE, EXPIRED)}
+    found = {kind: one for kind, one in replies.items() if is_verified or kind not in (AUDIENCE, EXPIRED)}
+    made_up = [with_credential(server, f"Bearer {one}") for one in made_up_tokens(server).values()]
+    is_found = any(one.was_served for one in made_up)
+    return {kind: one for kind, one in found.items() if not (is_found and one.was_served)}
 
 
 def for_another_audience(server: Server) -> HttpReply:

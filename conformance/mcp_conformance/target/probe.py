@@ -23,6 +23,7 @@ from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.beside import find_alone
 from mcp_conformance.target.head_start import LATEST, MAX_SESSIONS, probe_order
+from mcp_conformance.target.protection import wants_credential
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.spoiling import serves_each, spoiling
 from mcp_conformance.target.surface import (
@@ -169,7 +170,7 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     requirement, reason, where = "", "", ""
     if opening.fault is not None and session.inbox.wrong_answers:
         return ProbeFailure.of(START, wrong_answer(*session.inbox.wrong_answers[0]))
-    if settings.http is not None and isinstance(opening.fault, Unanswered) and opening.fault.status == 401:
+    if settings.http is not None and wants_credential(settings.http, opening):
         return _locked(settings.http, opening, _opening_rule(session.revision))
     if session.inbox.unended is not None:
         requirement = "stdio.newline-delimited"
@@ -218,7 +219,9 @@ def _locked(http: HttpServer, opening: Reply, rule: str) -> ProbeFailure:
     if http.has_credential:
         what, advice = f"with the credential that is given: {opening.method} is answered with", http.rejection
     else:
-        what = f"without a credential: {opening.method} is answered with HTTP 401;"
+        status = opening.fault.status if isinstance(opening.fault, Unanswered) else 200
+        error = "" if opening.fault is not None else " and an error"
+        what = f"without a credential: {opening.method} is answered with HTTP {status}{error};"
         advice = "--header-env Authorization=VARIABLE gives one, such as 'Bearer ...'"
         advice += f", or mcp-conformance login --url {http.url}" if http.url else ""
     return ProbeFailure(LOCKED, rule, f"could not be examined {what} {advice}", opening.lines)
