@@ -56,6 +56,16 @@ MODERN = recorded(
     ]
 )
 
+CANCELLED = recorded(
+    [
+        ("POST 1", asks(1, "tools/call", name="slow", _meta=META)),
+        ("response 1 event", tells("notifications/message", level="info", data="begun")),
+        ("POST 2", tells("notifications/cancelled", requestId=1)),
+        ("POST 3", asks(2, "tools/call", name="quick", _meta=META)),
+        ("response 3", answers(2, content=[])),
+    ]
+)
+
 
 Ask = Callable[..., HTTPResponse]
 
@@ -130,3 +140,16 @@ def test_what_belongs_to_no_session_of_the_server_is_refused(ask: Ask) -> None:
     assert ask("GET").status == 405
     assert ask("GET", session="never-given").status == 404
     assert ask("DELETE", session="never-given").status == 404
+
+
+@pytest.mark.parametrize("ask", [CANCELLED], indirect=True)
+def test_the_stream_of_a_request_that_was_cancelled_does_not_end(ask: Ask) -> None:
+    slow = ask("POST", asks(8, "tools/call", name="slow", _meta=META))
+    assert next(events(slow))["params"]["data"] == "begun"
+    assert json.loads(ask("POST", asks(9, "tools/call", name="quick", _meta=META)).read()) == answers(
+        9, content=[]
+    )
+    connection = slow.fp.raw._sock  # type: ignore[attr-defined]
+    connection.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        slow.read()

@@ -8,6 +8,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from itertools import chain
+from socket import MSG_PEEK
 from threading import Lock
 from typing import Any
 
@@ -108,6 +109,12 @@ class _Handler(BaseHTTPRequestHandler):
         if message["method"] == LISTEN and not is_answered:
             for raw in streams.subscribe(message["id"]).messages():
                 own.event(raw)
+        elif not is_answered:  # it was cancelled: a stream that ends would be an error to the client
+            own.event(b"")
+            self.close_connection = True
+            with suppress(OSError):
+                self.connection.recv(1, MSG_PEEK)
+            return
         own.end()
 
     def do_GET(self) -> None:
