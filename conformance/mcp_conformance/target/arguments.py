@@ -21,8 +21,9 @@ class Arguments:
     """Valid arguments for each tool in one revision.
 
     The user's (``--example``) come first, then those that worked in recorded sessions and in this run, else
-    some are made of the schema.  All known values in them come from ``world``, which knows what each tool may
-    get.
+    some are made of the schema.  A tool that may write makes something of this run's first, which others may
+    change, and gets those of sessions if that fails.  All known values in them come from ``world``, which
+    knows what each tool may get.
     """
 
     def __init__(self, settings: Settings, revision: str, world: World):
@@ -45,7 +46,8 @@ class Arguments:
         Raises `mcp_conformance.generation.NoExample`.
         """
         worked = self.world.working(tool, self._revision)
-        for arguments in (*self.vouched(tool), *self.recorded(tool), *worked):
+        recorded = self.recorded(tool) if tool.read_only else []
+        for arguments in (*self.vouched(tool), *recorded, *worked):
             return deepcopy(dict(arguments))
         return self.plainest(tool)
 
@@ -59,9 +61,9 @@ class Arguments:
         if vouched:
             yield from vouched[1:]
             return
-        yield from recorded[1:]
+        yield from recorded[1:] if tool.read_only else recorded
         with suppress(NoExample):
-            yield from [self.plainest(tool)] if recorded else []
+            yield from [self.plainest(tool)] if recorded and tool.read_only else []
             yield from further_examples(self.schema(tool), self._revision)
 
     def origins(self, tool: Tool, arguments: Any) -> tuple[str, ...]:
