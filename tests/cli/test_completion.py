@@ -13,6 +13,7 @@ from support.running import COMMAND, environment
         ("mcp-conformance expl", "explain"),
         ("mcp-conformance run --requ", "--require-exercised"),
         ("mcp-conformance explain tools.structured.c", "tools.structured.conforms"),
+        ("mcp-conformance serve --spoil http-status-4", "http-status-404"),
         ("mcp-conformance explain fromclient.answer-o", "fromclient.answer-once"),
         ("mcp-conformance call x --server ta", "tally"),
         ("mcp-conformance run --config mcp.json --server no", "notes"),

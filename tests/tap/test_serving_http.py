@@ -15,6 +15,7 @@ from mcp_conformance.cli.serve_http import serve_http
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.tap.exchanges import Exchange, exchanges
 from mcp_conformance.tap.serving import Player
+from mcp_conformance.tap.spoiling import FAULTS
 from tap.test_judging import META, answers, asks, tells
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -74,8 +75,9 @@ Ask = Callable[..., HTTPResponse]
 def ask(request: pytest.FixtureRequest) -> Iterator[Ask]:
     """Return what sends a request to a server that plays the session of the test's parameter."""
     ready: SimpleQueue[str] = SimpleQueue()
-    session = request.param
-    Thread(target=serve_http, args=(lambda: Player([session]), 0, ready.put), daemon=True).start()
+    session, fault = request.param if isinstance(request.param, tuple) else (request.param, None)
+    arguments = (lambda: Player([session]), 0, ready.put, fault)
+    Thread(target=serve_http, args=arguments, daemon=True).start()
     address = urlsplit(ready.get(timeout=30))
     with ExitStack() as stack:
 
@@ -153,3 +155,35 @@ def test_the_stream_of_a_request_that_was_cancelled_does_not_end(ask: Ask) -> No
     connection.settimeout(0.2)
     with pytest.raises(TimeoutError):
         slow.read()
+
+
+def spoilt(*names: str) -> Any:
+    return pytest.mark.parametrize("ask", [(HANDSHAKE, FAULTS[name]) for name in names], indirect=True)
+
+
+@spoilt("http-content-type")
+def test_a_spoiled_content_type(ask: Ask) -> None:
+    assert ask("POST", OPENING).headers["Content-Type"] == "application/json"
+    assert ask("POST", asks(3, "ping")).headers["Content-Type"] == "text/plain"
+
+
+@spoilt("http-status-404", "http-status-500")
+def test_a_spoiled_status(ask: Ask, request: pytest.FixtureRequest) -> None:
+    session = ask("POST", OPENING).headers["Mcp-Session-Id"]
+    wanted = request.node.callspec.params["ask"][1].status
+    assert ask("POST", tells("notifications/initialized"), session).status == 202
+    assert ask("POST", asks(3, "ping"), session).status == wanted
+
+
+@spoilt("http-endless")
+def test_a_stream_without_an_answer(ask: Ask) -> None:
+    session = ask("POST", OPENING).headers["Mcp-Session-Id"]
+    response = ask("POST", asks(3, "ping"), session)
+    assert response.headers["Content-Type"] == "text/event-stream"
+    assert response.readline() == b":\n"
+
+
+@spoilt("http-no-session")
+def test_no_session_id(ask: Ask) -> None:
+    assert "Mcp-Session-Id" not in ask("POST", OPENING).headers
+    assert ask("POST", asks(3, "ping")).status == 200

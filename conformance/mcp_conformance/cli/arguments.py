@@ -420,13 +420,15 @@ def _add_serve(commands: Commands) -> None:
     serve = commands.add_parser(
         "serve",
         help="play recorded sessions back as a server, for tests of clients",
-        usage="%(prog)s [--http PORT] [--spoil RULE] FILE|DIR [...]",
+        usage="%(prog)s [--http PORT] [--spoil FAULT] FILE|DIR [...] | --spoil list",
     )
     serve.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE", help="a session, or a folder of sessions"
+        "files", nargs="*", type=Path, metavar="FILE", help="a session, or a folder of sessions"
     )
     serve.add_argument("--http", type=int, metavar="PORT", help="serve over HTTP (default: stdin and stdout)")
-    serve.add_argument("--spoil", metavar="RULE", help="break this rule in each answer but the first")
+    serve.add_argument(
+        "--spoil", metavar="FAULT", help="do this wrong in each answer (list prints all faults)"
+    )
     serve.set_defaults(action=("serve", "main"))
 
 

@@ -55,6 +55,13 @@ def _all_rules(prefix: str, **_: Any) -> list[str]:
     return [*_rules(prefix), *(id for id in client_rows() if id.startswith(prefix))]
 
 
+def _faults(prefix: str, **_: Any) -> list[str]:
+    """Return the names of the faults of serve that begin so."""
+    from mcp_conformance.tap.spoiling import FAULTS  # noqa: PLC0415  (slow)
+
+    return [name for name in ("list", *FAULTS) if name.startswith(prefix)]
+
+
 def _servers(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     """Return the names of the servers that begin so, of a client's configuration if it is named."""
     from mcp_conformance.project.client_configs import BadConfig, read_config  # noqa: PLC0415  (slow)
@@ -107,6 +114,7 @@ COMPLETERS = (
     ({"select"}, _rules),
     ({"id", "pattern"}, _all_rules),
     ({"profile"}, _profiles),
+    ({"spoil"}, _faults),
     ({"tool", "not_tool", "call", "TOOL"}, _tools),
 )
 """What completes the words of the arguments with these names; a ``name`` is known by what help calls it."""

@@ -15,7 +15,7 @@ from mcp_conformance.tap.exchanges import Exchange, Said, exchanges
 from mcp_conformance.tap.matching import learn
 from mcp_conformance.tap.serving import Player, as_recorded
 from mcp_conformance.tap.sessions import BadSession, Recorded, session_files
-from mcp_conformance.tap.spoiling import SPOILS, spoiled
+from mcp_conformance.tap.spoiling import FAULTS, OVER_HTTP, Fault, spoiled
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
@@ -23,22 +23,33 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     expect_no_more(rest)
     if command:
         raise UsageError("serve: recorded sessions are the server; remove -- and what follows it")
-    rule = options.spoil or ""
-    if rule and rule not in SPOILS:
-        raise UsageError(
-            f"serve: --spoil: no fault {rule!r}{did_you_mean(rule, SPOILS)}; it has {', '.join(SPOILS)}"
-        )
-    recorded, spoil = _recorded(options.files), partial(spoiled, rule) if rule else as_recorded
+    if options.spoil == "list":
+        print("\n".join(f"{name:<46} {one.says}" for name, one in FAULTS.items()))  # noqa: T201
+        return 0
+    if not options.files:
+        raise UsageError("serve: no sessions; name files, or a folder")
+    fault = _fault(options.spoil, options.http is not None) if options.spoil else None
+    recorded, spoil = _recorded(options.files), partial(spoiled, fault) if fault else as_recorded
     if options.http is not None:
         from mcp_conformance.cli.serve_http import serve_http  # noqa: PLC0415  (not needed on stdio)
 
         try:
-            serve_http(lambda: Player(recorded, spoil), options.http, _say_address)
+            serve_http(lambda: Player(recorded, spoil), options.http, _say_address, fault)
         except OSError as error:
             raise UsageError(f"serve: --http {options.http}: {error.strerror}") from error
         return 0
     _serve(Player(recorded, spoil))
     return 0
+
+
+def _fault(name: str, is_http: bool) -> Fault:
+    """Return a fault by its name.  Raises `UsageError` if there is none, or none on stdio."""
+    if name not in FAULTS:
+        near = did_you_mean(name, FAULTS)
+        raise UsageError(f"serve: --spoil: no fault {name!r}{near} (--spoil list prints all)")
+    if name in OVER_HTTP and not is_http:
+        raise UsageError(f"serve: --spoil {name}: only over HTTP; add --http PORT")
+    return FAULTS[name]
 
 
 def _recorded(named: Sequence[Path]) -> list[list[Exchange]]:

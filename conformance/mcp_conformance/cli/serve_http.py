@@ -8,7 +8,6 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from itertools import chain
-from socket import MSG_PEEK
 from threading import Lock
 from typing import Any
 
@@ -16,18 +15,26 @@ from mcp_conformance.protocol.jsonrpc import Kind, decode, is_response, kind
 from mcp_conformance.tap.exchanges import LISTEN, Said
 from mcp_conformance.tap.http_forwarding import QuietServer
 from mcp_conformance.tap.serving import Player
-from mcp_conformance.tap.streams import Streams
+from mcp_conformance.tap.spoiling import Fault
+from mcp_conformance.tap.streams import Stream, Streams
 
 MAX_BODY = 16_000_000
 SESSION = "Mcp-Session-Id"
 JSON, EVENTS = "application/json", "text/event-stream"
 
 
-def serve_http(new_player: Callable[[], Player], port: int, ready: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C; ``ready`` gets the address.  Raises `OSError` if the port is taken."""
+def serve_http(
+    new_player: Callable[[], Player], port: int, ready: Callable[[str], None], fault: Fault | None = None
+) -> None:
+    """Serve until Ctrl-C; ``ready`` gets the address, and responses have a ``fault``.
+
+    Raises `OSError` if the port is taken.
+    """
 
     class Handler(_Handler):
         clients = _Clients(new_player)
+
+    Handler.fault = fault or Handler.fault
 
     with QuietServer(("127.0.0.1", port), Handler) as server:
         ready(f"http://127.0.0.1:{server.server_port}/mcp")
@@ -74,6 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     clients: _Clients
+    fault = Fault("")
 
     def do_POST(self) -> None:
         """Answer a message: an event stream if what is said is more than the answer."""
@@ -98,7 +106,16 @@ class _Handler(BaseHTTPRequestHandler):
                 streams.send_aside(streams.said(message))
 
     def _answer(self, session: str, streams: Streams, message: Any) -> None:
-        playing, own, is_answered = streams.said(message), _Own(self, session), False
+        fault = self.fault if self.fault.is_about(message["method"]) else Fault("")
+        if fault.status:
+            self.send(HTTPStatus(fault.status))
+            return
+        own = _Own(self, session if fault.has_session else "", fault.content_type)
+        playing, is_answered = streams.said(message), False
+        subscription = streams.subscribe(message["id"]) if message["method"] == LISTEN else None
+        if fault.is_endless:
+            own.follow(Stream())
+            return
         for said in playing:
             if is_answered and said.is_aside:
                 own.end()
@@ -106,15 +123,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             is_answered |= is_response(said.message)
             streams.send(said, own.write)
-        if message["method"] == LISTEN and not is_answered:
-            for raw in streams.subscribe(message["id"]).messages():
-                own.event(raw)
-        elif not is_answered:  # it was cancelled: a stream that ends would be an error to the client
-            own.event(b"")
-            self.close_connection = True
-            with suppress(OSError):
-                self.connection.recv(1, MSG_PEEK)
-            return
+        if not is_answered:  # of a request that was cancelled, a stream that ends would be an error
+            own.follow(subscription or Stream())
         own.end()
 
     def do_GET(self) -> None:
@@ -125,9 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send(HTTPStatus.NOT_FOUND if session else HTTPStatus.METHOD_NOT_ALLOWED)
             return
         own = _Own(self, id)
-        own.event(b"")  # the client waits for the headers
-        for raw in streams.aside.messages():
-            own.event(raw)
+        own.follow(streams.aside)
         own.end()
 
     def do_DELETE(self) -> None:
@@ -154,10 +162,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Own:
-    """The response to one request: JSON if it has the answer alone, else an event stream."""
+    """The response to one request: JSON if it has the answer alone, else an event stream.
 
-    def __init__(self, handler: _Handler, session: str):
-        self._handler, self._session = handler, session
+    It may have another ``content_type`` than it should.
+    """
+
+    def __init__(self, handler: _Handler, session: str, content_type: str = ""):
+        self._handler, self._session, self._content_type = handler, session, content_type
         self._held: bytes | None = None
         self._has_begun = False
 
@@ -174,10 +185,16 @@ class _Own:
         data = b"".join(b"data: %s\n" % line for line in raw.split(b"\n"))
         self._chunk(b"event: message\n%s\n" % data if raw else b":\n\n")
 
+    def follow(self, stream: Stream) -> None:
+        """Send what a stream has, until its end."""
+        self.event(b"")  # the client waits for the headers
+        for raw in stream.messages():
+            self.event(raw)
+
     def end(self) -> None:
         """End the response."""
         if self._held is not None and not self._has_begun:
-            self._handler.send(HTTPStatus.OK, self._held, JSON, self._session)
+            self._handler.send(HTTPStatus.OK, self._held, self._content_type or JSON, self._session)
         else:
             self._begin()
             self._chunk(b"")
@@ -185,7 +202,7 @@ class _Own:
     def _begin(self) -> None:
         if not self._has_begun:
             self._has_begun = True
-            self._handler.head(HTTPStatus.OK, EVENTS, self._session)
+            self._handler.head(HTTPStatus.OK, self._content_type or EVENTS, self._session)
             self._handler.send_header("Transfer-Encoding", "chunked")
             self._handler.end_headers()
             if self._held is not None:
