@@ -57,7 +57,7 @@ def settings(tmp_path):
         (
             OldVersionGetsText,  # a server of Grafana had three findings
             MODERN,
-            ("http.version.matches-meta", "http.version.unsupported-modern", "version.unsupported-error"),
+            ("http.version.matches-meta", "http.version.unsupported-modern", "test_version"),
             {"http.version.unsupported-modern"},
         ),
         (
