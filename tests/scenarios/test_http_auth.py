@@ -185,6 +185,23 @@ def test_a_server_without_metadata_is_not_guessed_at(http, capfd):
     assert "accepts a connection and does not answer" not in str(report)
 
 
+class DescribesEveryPath(Protected):
+    """A server whose metadata is found for another path, which is not there, too."""
+
+    def answer(self, call):
+        if call.target.startswith("/.well-known/oauth-protected-resource"):
+            return self.metadata(call)
+        return Answer(403) if call.target == "/other" else super().answer(call)
+
+
+def test_a_url_with_another_path_than_the_metadata_names_lacks_no_credential(capfd):
+    with served(DescribesEveryPath()) as server:
+        other = server.url.replace("/mcp", "/other")
+        main(["run", "--output-format", "json", "--select", "http.auth", "--url", other])
+    report = json.loads(capfd.readouterr().out)
+    assert not [one for one in report["results"] if one["requirement"].startswith("http.auth")]
+
+
 def test_a_server_of_the_old_transport_is_judged_by_its_rules(capfd):
     status, report = run(OldReference(), capfd)
     assert status == 6
