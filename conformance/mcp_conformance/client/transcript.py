@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from mcp_conformance.client.message_log import CUT
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.transport.credentials import redacted
-from mcp_conformance.transport.files import bounded_text
+from mcp_conformance.transport.files import bounded_text, make_ignored_folder
 from mcp_conformance.transport.redaction import Redaction
 
 FORMAT = 1
@@ -100,10 +100,7 @@ class Transcript:
         a digest, so that ``a/b`` and ``a|b`` have files of their own.  A new folder gets a ``.gitignore``.
         Raises `OSError`.
         """
-        is_new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-        if is_new:
-            (folder / ".gitignore").write_text("*\n", encoding="ascii")
+        make_ignored_folder(folder)
         whole = self.redaction.text(name)
         shown = re.sub(r"\W+", "-", whole).strip("-")
         if UNUSUAL.search(whole) or len(shown) > MAX_NAME_LENGTH:

@@ -19,6 +19,7 @@ from mcp_conformance.tap.lines import line_of
 from mcp_conformance.tap.sessions import create_private, rewrite
 from mcp_conformance.tap.tape import Frame, What, frames
 from mcp_conformance.transport.credentials import is_withheld, redacted, secrets_of
+from mcp_conformance.transport.files import make_ignored_folder
 
 MAX_LINE = 16_000_000
 """Of a longer line only the beginning is kept.  Not measured: the largest result seen, an image, has 9 MB."""
@@ -98,10 +99,7 @@ class _File:
 
 def _new_file(folder: Path, number: int) -> Path:
     """Create a file that only the user can read, named for the time and this process."""
-    is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if is_new:
-        (folder / ".gitignore").write_text("*\n", encoding="ascii")
+    make_ignored_folder(folder, 0o700)
     later = f"-{number}" if number else ""
     path = folder / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}{later}.jsonl"
     create_private(path)
