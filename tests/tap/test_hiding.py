@@ -8,7 +8,7 @@ import pytest
 
 from mcp_conformance.tap.hiding import Hiding
 from mcp_conformance.tap.judging import Judgement
-from mcp_conformance.tap.learned import in_command
+from mcp_conformance.tap.learned import in_command, in_text
 from mcp_conformance.tap.lines import line_of
 from mcp_conformance.tap.live import sentence
 from tap.test_judging import answers, asks
@@ -96,3 +96,8 @@ def test_a_sentence_about_a_line_does_not_have_the_line() -> None:
     assert told
     assert WORD not in "".join(told)
     assert "(at 1.500 s)" in told[0]
+
+
+def test_a_text_of_names_is_read_in_a_moment() -> None:
+    said = "token:" * 50_000 + "token=" * 50_000  # a text that is read again for each takes minutes
+    assert [*in_text(said)] == []

@@ -28,10 +28,13 @@ MIN_DIGITS = 6
 """Shorter numbers count things.  Not measured: one-time passwords have six digits."""
 TEXT = re.compile(
     r"(?<![\w.-])(?P<name>[\w.-]{2,60})[\"'\\]*\s*[=:]\s*[\"'\\]*"
-    r"(?:(?:Bearer|Basic|Token)\s+)?(?=(?P<value>[\w+/=~!@#%^*.:-]{8,}))",
+    r"(?:(?:Bearer|Basic|Token)\s+)?(?=(?P<value>[\w+/~!@#%^*.-]{8,}={0,2}))",
     re.IGNORECASE,
 )
-"""``password: X``, ``API_KEY=X``, ``Authorization: Bearer X``, ``"token": "X"``, ``?token=X`` in any text."""
+"""``password: X``, ``API_KEY=X``, ``Authorization: Bearer X``, ``"token": "X"``, ``?token=X`` in any text.
+
+A value has none of the signs after a name: else a text of names alone would be read again for each.
+"""
 USER_OPTION = re.compile(r"(?:\s-u|--user)[\s=]+[^\s:]+:([^\s\"'\\]{4,})")
 """``curl -u user:X``."""
 COOKIE = re.compile(r"[^\s;=]+=([^\s;]{8,})")
