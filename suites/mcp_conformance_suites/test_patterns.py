@@ -12,9 +12,10 @@ from mcp_conformance.protocol.progress import progress_in
 from mcp_conformance.scenarios.log_messages import MESSAGE, log_messages_in
 from mcp_conformance.scenarios.subscriptions import trigger_notifications
 from mcp_conformance.scenarios.traffic import exercise_everything
+from mcp_conformance.scenarios.xtasks import STATUS
 from mcp_conformance.verdicts import Finding
 
-KNOWN = sorted([ACKNOWLEDGED, CANCELLED, MESSAGE, "notifications/progress", *FILTER_MEMBERS])
+KNOWN = sorted([ACKNOWLEDGED, CANCELLED, MESSAGE, "notifications/progress", *FILTER_MEMBERS, STATUS])
 
 
 @pytest.mark.requirement("patterns.request-scoped-notifications")
