@@ -46,7 +46,7 @@ def _results(bench, chosen, counts):
             tools = bench.server.tools
             if not any(row.holds_in(bench.revision) and row.transport != "http" for row in check.rows):
                 continue
-            if check.source.per_tool and not tools:
+            if check.source.per_session or (check.source.per_tool and not tools):
                 continue
             tool = tools[at % len(tools)] if check.source.per_tool else None
             found = bench.run(check, case, tool)
