@@ -262,6 +262,7 @@ def test_without_permission_the_summary_has_it_and_the_outcome_stays(server, fai
     assert job.log.count("comment: not written: the job needs") == 1
 
 
+@nightly
 @in_bash
 def test_run_that_does_not_begin_is_commented_as_such(tmp_path, api):
     runner = Runner(ACTION, tmp_path / "repository", tmp_path / "runner")
@@ -289,6 +290,7 @@ def test_the_real_steps_install_it_with_http_and_run_it(tmp_path, api):
     assert "mcp-conformance-venv" in found.stdout
 
 
+@nightly
 @in_bash
 def test_comment_is_not_wanted(tmp_path, api):
     runner = Runner(ACTION, tmp_path / "repository", tmp_path / "runner")
@@ -352,6 +354,7 @@ def test_comment_has_at_most_the_characters_that_github_takes(tmp_path, api):
     assert 50_000 < len(api.comments[0]["body"]) < 65_536
 
 
+@nightly
 def test_comment_on_many_servers_has_at_most_these_characters_too(tmp_path, api):
     findings = tuple(replace(failed(MARKUP), requirement=f"tools.r{number}") for number in range(12))
     for file, results in (("new.json", findings), ("base.json", ())):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support import REFERENCE, forked, mutant, run_suite
+from support.nightly import nightly
 
 PROJECT = Path(__file__).parents[2]
 QUICK = ("--fuzz", "none", "--revision", "2025-11-25")
@@ -104,6 +105,7 @@ def test_a_server_with_one_fault_takes_few_lines(tmp_path):
     assert len(output.splitlines()) <= 32
 
 
+@nightly
 def test_the_concise_form_is_a_line_for_each_finding(tmp_path):
     verdict, finding = run_bills(tmp_path, "--output-format", "concise", right=False).splitlines()
     assert verdict.startswith("verdict: does not conform: 1 rule broken; 1 of 1 tool exercised (1 f")
@@ -115,6 +117,7 @@ def test_the_json_form_is_the_report(tmp_path):
     assert json.loads(output) == json.loads((tmp_path / "report.json").read_text())
 
 
+@nightly
 def test_the_github_form_is_annotations(tmp_path):
     (line,) = run_bills(tmp_path, "--output-format", "github", right=False).splitlines()
     assert line.startswith("::error ")

@@ -53,7 +53,9 @@ def test_an_interrupt_at_the_start_is_one_line(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "number"), [("initialize", 1), ("tools/list", 1), ("tools/call", 40)], ids="{}".format
+    ("method", "number"),
+    [("initialize", 1), ("tools/list", 1), pytest.param("tools/call", 40, marks=nightly)],
+    ids="{}".format,
 )
 @pytest.mark.parametrize("again", [pytest.param(False, marks=nightly), True], ids=["once", "twice"])
 def test_an_interrupt_is_short_and_no_success(method, number, again, tmp_path):

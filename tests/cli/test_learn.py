@@ -38,6 +38,7 @@ def test_what_is_gone_with_the_folder_is_not_written(learned):
     assert "wrote" not in output
 
 
+@nightly
 def test_what_it_kept_spoils_no_later_run(learned):
     folder, _, output = learned
     _, again = learn(folder)
@@ -74,6 +75,7 @@ def test_it_prints_what_tools_make_for_others_and_writes_a_graph(tmp_path):
     assert '"create_folder" -> "move_note" [label="takes by' in (tmp_path / "tools.dot").read_text()
 
 
+@nightly
 def test_examples_belong_to_a_configured_server(tmp_path):
     status, output = learn(tmp_path, "--write", "--", *COMMAND)
     assert status == 4

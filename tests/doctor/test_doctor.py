@@ -75,7 +75,7 @@ CERTAIN = {
 """Causes that are certain, and found without waiting for a timeout."""
 
 
-@pytest.mark.parametrize("name", some_of(CERTAIN, 2))
+@pytest.mark.parametrize("name", some_of(CERTAIN, 3))
 def test_a_certain_cause_is_named(name, examine):
     exit, output = examine("--", *broken_server(name))
     assert exit == 1, output
@@ -135,7 +135,7 @@ AFTER_FURTHER_ATTEMPTS = {
 }
 
 
-@pytest.mark.parametrize("name", some_of(AFTER_FURTHER_ATTEMPTS, 2))
+@pytest.mark.parametrize("name", some_of(AFTER_FURTHER_ATTEMPTS, 3))
 def test_a_further_attempt_makes_a_cause_certain(name, examine):
     exit, output = examine(*SHORT, *OPEN, "--", *broken_server(name))
     assert exit == 1, output

@@ -95,7 +95,7 @@ COMMANDS = {
     "own-test": ((*PYTEST, "test_own.py", "--conformance-call=all"), True),
 }
 """The commands, and whether the server is an option."""
-PUSHED = {"run": (signal.SIGTERM, signal.SIGKILL), "soak": (signal.SIGTERM,)}
+PUSHED = {"run": (signal.SIGTERM, signal.SIGKILL)}
 """What a push sends: what ends the processes of a killed run is the same in all."""
 
 

@@ -33,6 +33,7 @@ from mcp_conformance.transport.interface import Overlong
 from mcp_conformance.transport.process import Splitter
 from support import scripted_server
 from support.bench import all_checks
+from support.nightly import nightly
 from support.reports_in_memory import run_in_memory
 from support.resource_usage import measured
 from support.script_strategies import messages, names, replacements, schemas, scripts, values
@@ -221,6 +222,7 @@ def test_reference_in_memory_has_no_findings(revision):
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "self_fuzz.py"
 
 
+@nightly
 def test_the_benchmark_runs_a_script():
     command = [sys.executable, str(BENCHMARK), "memory", "--seconds", "0", "--seed", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)

@@ -32,7 +32,7 @@ from mcp_conformance.transport.interface import NoAnswer
 from support import HANDSHAKE, REFERENCE, mutant, run_suite, started
 from support.bench import settings_in_memory
 from support.in_memory import mutated
-from support.nightly import nightly
+from support.nightly import IS_NIGHTLY, nightly
 
 ANSWERED = "jsonrpc.response-every-request"
 QUICK = ("--timeout", "5", "--call", "all")
@@ -308,7 +308,7 @@ def wire(text):
     return [json.loads(line) for line in re.findall(r"^\s*(?:wire)?\s*[<>] (.*)$", shown, re.MULTILINE)]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(3) if IS_NIGHTLY else (0,))
 def test_exit_is_reduced_to_a_request_and_its_cancellation(seed):
     (text,) = blocked(mutant("a_prompt_cancellation_ends_the_server"), "--seed", str(seed))
     request, cancellation, ping = wire(text)
@@ -376,6 +376,7 @@ def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_pa
     assert len(sent[1]) > len(sent[0])
 
 
+@nightly
 def test_answer_that_is_slow_once_is_not_reported(tmp_path):
     run = run_suite(
         once(tmp_path, "time.sleep(4)"), "--select", "jsonrpc", "-k", "test_fuzz_protocol", "--timeout", "2"

@@ -22,6 +22,7 @@ from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.interface import SYSTEM_CLOCK
 from mcp_conformance.verdicts import Blocked, Finding
 from support import REFERENCE, awkward, environment, forked, mutant, started
+from support.nightly import nightly
 from support.world import bench_on, furnished
 
 AWKWARD = ("out_of_order", "notification_first", "split_writes", "chatty_stderr")
@@ -99,6 +100,7 @@ def test_answer_that_is_only_late_is_not_a_finding(soak_of):
     assert soak.left_out.keys() == {"ponder"}
 
 
+@nightly
 def test_tool_that_is_often_late_is_left_out(soak_of):
     late = mutated(
         "if calls > 60 and name == 'echo':",
@@ -133,6 +135,7 @@ def test_accepted_invalid_arguments_are_reported(soak_of):
     assert re.search(r'invalid arguments \{"city":"\w*","days":\d+\}: result', finding.verdict.got)
 
 
+@nightly
 def test_unanswered_call_excludes_its_tool(soak_of):
     soak = soak_of(mutant("an_empty_string_is_never_answered"))
     (finding,) = findings_of(soak, 1)
@@ -167,6 +170,7 @@ def test_hanging_server_is_replaced(soak_of):
     assert soak.processes == 3
 
 
+@nightly
 def test_exit_after_other_calls_is_reported_with_them(soak_of, tmp_path):
     (finding,) = findings_of(soak_of(mutant("the_twentieth_call_of_echo_ends_the_server")), 1, calls=1000)
     assert finding.tool == "echo"

@@ -487,6 +487,7 @@ def test_an_option_for_the_suites_has_no_effect_without_them_and_the_run_says_so
     assert (run.exit, wanted in run.output) == (0, True), run.output
 
 
+@nightly
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_ends_the_server(tmp_path):
     called = tmp_path / "called"
@@ -555,6 +556,7 @@ def test_own_tests_try_examples_first(tmp_path):
     assert [arguments for _, arguments in logged(log)[:2]] == [FIRST, SECOND]
 
 
+@nightly
 def test_every_check_calls_with_the_first_example(tmp_path):
     made = [
         arguments

@@ -25,6 +25,7 @@ from mcp_conformance.report.baseline import (
 from mcp_conformance.report.model import Result
 from mcp_conformance.requirements.checks import checked
 from support import REFERENCE, forked, quick_mutant, run_suite
+from support.nightly import nightly
 
 TODAY = date(2026, 11, 21)
 NOW, BEFORE = "2025-11-25", "2025-06-18"
@@ -369,6 +370,7 @@ def test_junit_has_the_reason(baseline_file, tmp_path):
     assert '<property name="baseline" value="until &quot;3.0&quot; is out" />' in text
 
 
+@nightly
 def test_release_that_breaks_one_rule_and_fixes_another_shows_both(baseline_file):
     run = run_with(baseline_file, quick_mutant(FORGED_CURSOR), "--strict")
     assert (run.exit, [case.requirement for case in run.of("failed")]) == (
@@ -411,6 +413,7 @@ def test_expired_entry_excuses_nothing(baseline_file, tmp_path):
     assert "expired on 2026-01-31 and is still broken: fix it, or set a later date" in plain(run.output)
 
 
+@nightly
 def test_blocked_check_can_be_expected(tmp_path):
     path, dead = tmp_path / "expected.toml", quick_mutant("no-such-mutant")
     assert update(path, dead)[0] == 0

@@ -200,7 +200,7 @@ def spoken_over_http(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "revision"), some_of([(name, one) for name in SERVED for one in spoken_over_http(name)], 2)
+    ("name", "revision"), some_of([(name, one) for name in SERVED for one in spoken_over_http(name)], 4)
 )
 def test_a_right_server_over_http_is_not_accused(name, revision):
     found = run_over_http(name, revision)
@@ -230,6 +230,7 @@ def test_a_right_server_is_not_accused_of_its_state():
     assert found.passed == {one.name for one in all_checks() if is_of_state(one) and not is_of_http(one)}
 
 
+@nightly
 def test_every_check_has_run_on_a_right_server(monkeypatch):
     """On the reference server, on one that offers next to nothing, or on one that has what else there is."""
     stateless = (sys.executable, "-m", "mcp_conformance_fixtures.stateless")

@@ -15,6 +15,7 @@ from mcp_conformance_fixtures.reference_http import method_of
 from mcp_conformance_fixtures.reference_http_wire import Answer
 from support.bench import Bench, run_checks, settings_on_process
 from support.http_in_thread import served
+from support.nightly import nightly
 
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
 LATE = 0.4
@@ -53,7 +54,9 @@ def settings(tmp_path):
 @pytest.mark.parametrize(
     ("http", "revision", "selected", "broken"),
     [
-        (ModernOnly, MODERN, ("errors.defined-meaning",), set()),  # tmcp was to use no -32020 "on stdio"
+        pytest.param(  # tmcp was to use no -32020 "on stdio"
+            *(ModernOnly, MODERN, ("errors.defined-meaning",), set()), marks=nightly
+        ),
         (
             OldVersionGetsText,  # a server of Grafana had three findings
             MODERN,

@@ -53,6 +53,7 @@ def test_a_check_that_needs_a_slow_call_comes_after_the_fuzzing(tmp_path):
     assert len(logged) == len(run.cases)
 
 
+@nightly
 def test_an_exit_at_a_cancellation_is_reported_once():
     run = run_suite(slow_server("exiting"), *LEAN)
     assert [case.outcome for case in run.findings] == ["blocked"], run.output

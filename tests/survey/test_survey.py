@@ -76,6 +76,7 @@ def test_each_target_has_one_result_and_is_not_examined_again(client, tmp_path):
     assert sorted(line.partition(":")[0] for line in lines) == ["dead", "remote"]
 
 
+@nightly
 def test_targets_of_one_package_have_commands_of_their_own(client, tmp_path):
     package = {"registry": "pypi", "package": "both", "version": "1"}
     targets = [replace(target, **package) for target in (RIGHT, DEAD)]
@@ -115,6 +116,7 @@ def test_a_file_that_is_no_result_is_named_and_set_aside(content, tmp_path):
     assert not path.exists()
 
 
+@nightly
 def test_a_result_that_cannot_be_written_is_a_problem(client, tmp_path):
     how = plan(tmp_path)
     (tmp_path / "results").write_text("a file in place of the folder", encoding="utf-8")

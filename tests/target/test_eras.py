@@ -99,6 +99,7 @@ def test_revision_all_selects_the_revisions_of_both_eras():
     assert {HANDSHAKE, MODERN, "2024-10-07"} <= {case.revision for case in run.of("passed")}
 
 
+@nightly
 def test_a_modern_server_without_discovery_is_tested_without_its_declarations():
     selected = "discover,capabilities,list-changed,version,tools.list,prompts.list,resources.list,errors"
     options = ("--revision", f"{HANDSHAKE},{MODERN}", "--select", selected, "--fuzz", "none", *EVERYTHING)

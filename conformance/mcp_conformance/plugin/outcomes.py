@@ -511,6 +511,8 @@ def notices(config: pytest.Config) -> list[str]:
         lines.append("furnished again: the server did not start in its folder any more after calls of tools")
     lines += filter(None, [spacing_line(counts.spaced, counts.calls_spaced)])
     lines += connection_lines(counts.numbers, counts.rate, counts.asked)
+    skipped = (one for one in state.results if one.family == "sessions" and one.outcome is Outcome.SKIPPED)
+    lines += [f"not replayed: {one.reason}" for one in skipped]
     lines += [f"updated: {one}" for one in counts.updated]
     if line := not_judged(config):
         lines.append(line)

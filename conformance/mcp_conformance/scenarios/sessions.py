@@ -42,7 +42,7 @@ def expect_same_answers(server: Server, recorded: Recorded) -> None:
     check if the session cannot be replayed, or may not be.
     """
     if reason := why_not_replayed(server, recorded):
-        skip(reason)
+        skip(f"{named(recorded.stem)}: {reason}")
     plays: list[Mapping[int, Played]] = []
     varies: dict[int, set[str]] = {}
     found: list[StepDifference] = []
@@ -56,8 +56,8 @@ def expect_same_answers(server: Server, recorded: Recorded) -> None:
         return
     first = found[0]
     got = f"step {first.number} of {named(recorded.stem)}, {first}"
-    if more := [f"{one.number} ({one.asked})" for one in found[1:]]:
-        got += f"; {len(more)} more steps have other answers: {first_names(more)}"
+    if more := [f"step {one.number} ({one.asked})" for one in found[1:]]:
+        got += f"; other answers too: {first_names(more)}"
     got += f"; not updated: {obstacle}" if server.settings.update else ""
     raise Finding("the recorded answers", got, first.lines)
 
