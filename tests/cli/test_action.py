@@ -348,6 +348,7 @@ def test_text_of_a_server_has_no_effect_in_a_comment(tmp_path, api):
         assert all(char.isprintable() or char == "\n" for char in text)
 
 
+@nightly
 def test_comment_has_at_most_the_characters_that_github_takes(tmp_path, api):
     many = tuple(replace(failed("add"), requirement=f"tools.r{number}") for number in range(900))
     commented(tmp_path, api.url, replace(REPORT, results=many), replace(REPORT, results=()))

@@ -61,6 +61,7 @@ def test_a_report_in_a_new_folder_says_so(tmp_path):
     assert "report: new/report.json (made the folder new)" in output.replace("\\", "/")
 
 
+@nightly
 def test_skipped_rules_are_left_out():
     run = run_suite(REFERENCE, "--select", "ping", "--skip", "ping.responds", *QUICK)
     rules = {case.requirement for case in run.of("passed")}
@@ -112,6 +113,7 @@ def test_the_concise_form_is_a_line_for_each_finding(tmp_path):
     assert finding.startswith("failed tools.structured.conforms 2025-11-25 share: expected ")
 
 
+@nightly
 def test_the_json_form_is_the_report(tmp_path):
     output = run_bills(tmp_path, "--output-format", "json", "--report", "report.json", right=False)
     assert json.loads(output) == json.loads((tmp_path / "report.json").read_text())

@@ -94,6 +94,7 @@ print(sum(is_left_locked() for _ in range(50)))
 """
 
 
+@nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the process there")
 def test_an_interrupt_leaves_no_lock_behind(tmp_path):
     assert ended([sys.executable, "-c", AT_LOCKS], tmp_path) == (0, "0\n")

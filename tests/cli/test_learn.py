@@ -25,6 +25,7 @@ def learned(tmp_path_factory):
     return folder, *learn(folder, "--write")
 
 
+@nightly
 def test_it_prints_what_works_and_where_the_arguments_come_from(learned):
     _, status, output = learned
     assert status == 0, output
@@ -32,6 +33,7 @@ def test_it_prints_what_works_and_where_the_arguments_come_from(learned):
     assert "tools work, after" in output
 
 
+@nightly
 def test_what_is_gone_with_the_folder_is_not_written(learned):
     folder, _, output = learned
     assert "example" not in tomllib.loads((folder / "mcp-conformance.toml").read_text())

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support import REFERENCE, awkward, forked, read_junit
+from support.nightly import nightly
 
 SERVER = Path(__file__).parents[2] / "docs" / "examples" / "server.py"
 COMMAND = ("--", sys.executable, "server.py")
@@ -67,6 +68,7 @@ def test_a_changed_description_warns_and_fails_only_if_strict(folder):
     assert run(folder, *SELECT, "--strict")[0] == 1
 
 
+@nightly
 def test_a_contract_can_be_ignored_named_and_expected(folder):
     assert run(folder, "lock", "--contract", "old.json")[0] == 0
     require_one_member_more(folder)

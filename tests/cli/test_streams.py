@@ -17,6 +17,7 @@ from mcp_conformance.report.exit_status import FAILED, INTERNAL_ERROR, MACHINE
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.machine import machine_fault
 from support import REFERENCE, environment
+from support.nightly import nightly
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX has these files and limits")
 COMMAND = """
@@ -121,6 +122,7 @@ def test_the_machine_is_blamed_by_type(error, is_fault):
     assert bool(machine_fault(error)) == is_fault
 
 
+@nightly
 @posix
 @pytest.mark.parametrize("few", [16, 20], ids=["the first process", "one of a check"])
 def test_a_run_without_files_is_the_fault_of_the_machine(few, tmp_path):

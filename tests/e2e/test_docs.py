@@ -196,7 +196,7 @@ def copy(source, target):
 
 # What a new user types first runs in each push, and one in twelve of the other pages.
 FIRST = [page for page in PAGES if page.name in ("README.md", "tutorial.md", "start.md")]
-RUN = [*FIRST, *some_of([page for page in PAGES if page not in FIRST], 12, name=named)]
+RUN = [*FIRST, *some_of([page for page in PAGES if page not in FIRST], 24, name=named)]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None or os.name == "nt", reason="the pages are for a POSIX shell")

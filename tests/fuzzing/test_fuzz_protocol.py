@@ -316,6 +316,7 @@ def test_exit_is_reduced_to_a_request_and_its_cancellation(seed):
     assert ping["method"] == "ping"
 
 
+@nightly
 def test_server_that_ends_at_the_line_after_the_one_it_swallowed_has_ended():
     (text,) = blocked(mutant("a_prompt_cancellation_ends_the_server_two_lines_later"))
     assert "the server process ended" in text

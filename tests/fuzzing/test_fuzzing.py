@@ -32,7 +32,7 @@ from mcp_conformance_fixtures.validating import TOOL, fault_without, first_item
 from support import REFERENCE, environment, forked, mutant, run_suite
 from support.bench import leave_out_shrinking, run_checks, settings_in_memory
 from support.in_memory import mutated
-from support.nightly import IS_NIGHTLY, some_of
+from support.nightly import IS_NIGHTLY, nightly, some_of
 
 REVISION = "2025-11-25"
 QUICK = ("--timeout", "5", "--revision", REVISION)
@@ -192,6 +192,7 @@ def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_pa
     assert not Transcript.read(again).lines[-1].sent
 
 
+@nightly
 def test_error_in_the_wrong_channel_is_reported_once(fuzzed):
     serve = mutated(named("too_many_days_are_an_internal_error").mutate)
     (note,) = fuzzed(serve, "weather", ANSWERED, VALIDATED)

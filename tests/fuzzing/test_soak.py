@@ -158,6 +158,7 @@ def test_exit_is_reported_for_its_call_and_other_tools_go_on(soak_of):
     assert soak.processes == 3
 
 
+@nightly
 def test_hanging_server_is_replaced(soak_of):
     server = mutated(
         "if name == 'weather' and arguments(request).get('days') == 5:",
@@ -206,6 +207,7 @@ def test_server_that_does_not_start_again_ends_the_soak(soak_of, tmp_path):
     assert "the server no longer starts" in found[-1].verdict.reason
 
 
+@nightly
 def test_tools_that_never_answer_take_one_timeout_each(soak_of):
     soak = soak_of(mutated("if name in ('add', 'echo'):", "    return SILENCE"), timeout=1.0)
     found = findings_of(soak, 2, calls=500)

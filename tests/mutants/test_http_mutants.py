@@ -39,7 +39,7 @@ NOT_OVER_HTTP = {
 """Mutants of messages whose fault does not show over HTTP, and why."""
 
 
-SHARE, HTTP_SHARE, MESSAGES_SHARE = 3, 48, 4
+SHARE, HTTP_SHARE, MESSAGES_SHARE = 5, 48, 6
 FUZZED = {one.name for one in all_http_mutants() if one.is_fuzzed}
 ALONE = {
     "http_auth": "test_http_auth",

@@ -244,6 +244,7 @@ def test_an_expected_finding_in_a_fixture_is_no_mistake_of_ours(tmp_path):
     assert (run.exit, [case.requirement for case in run.of("expected")]) == (0, [DEADLY]), run.output
 
 
+@nightly
 def test_server_that_answers_only_initialize_is_blocked():
     run = run_suite(SILENT, *QUICK)
     assert run.exit == 1

@@ -73,6 +73,7 @@ def test_the_figure_that_a_worker_judged_is_reported(judged, reported):
     assert measured_figures(config) == {"2025-11-25": {"call.p95": reported, "result.bytes": 10}}
 
 
+@nightly
 def test_without_a_budget_the_figures_are_reported_and_nothing_is_judged(tmp_path):
     report = tmp_path / "report.json"
     run = run_suite(

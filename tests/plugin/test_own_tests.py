@@ -297,6 +297,7 @@ class TestClass:
 TOOL_NAMES = ("add", "get-sum", "slow", "crash", "fragile", "hang", "unmakeable")
 
 
+@nightly
 def test_a_test_for_each_tool_is_skipped_for_those_that_it_may_not_call(tmp_path):
     repo = repository(tmp_path / "repo", test_each=EACH)
     run = run_pytest(repo, START, "-W", "error", "-rs", "--conformance-call=readonly", ".")

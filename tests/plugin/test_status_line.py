@@ -191,6 +191,7 @@ def test_findings_are_shown_as_they_are_found(tmp_path):
     assert rest.count("FAILED tools.def.title-string (MUST") == 1
 
 
+@nightly
 def test_in_ci_there_is_neither_a_line_nor_dots(tmp_path):
     sent = on_a_terminal(tmp_path, CI="true")
     assert not re.search(r"\r\d+ of \d+|\.py [.Fs]", sent)

@@ -347,6 +347,7 @@ def test_expected_finding_does_not_fail(baseline_file):
     assert re.search(r"^1 expected, \d+ passed.* in [\d.]+ s$", run.output, re.MULTILINE)
 
 
+@nightly
 def test_workers_use_the_baseline_and_outdated_entry_is_reported_once(baseline_file, tmp_path):
     rule = "errors.method-not-found-code"
     (check,) = checked()[rule]

@@ -16,6 +16,7 @@ from mcp_conformance.report.formats import badge_json, sarif
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 from support import REFERENCE
+from support.nightly import nightly
 from support.sample_report import REPORT
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -100,6 +101,7 @@ def test_a_new_format_is_a_module(made_up, monkeypatch):
     assert not (made_up / "one-all.line").exists()
 
 
+@nightly
 def test_a_run_writes_a_new_format_and_its_help_has_it(made_up):
     report, folder = made_up / "r.line", made_up / formats.__name__
     words = ("run", "--select", "ping", "--fuzz", "none", f"--report={report}", "--", *REFERENCE)

@@ -15,6 +15,7 @@ from mcp_conformance.report.build import CheckFacts, Evidence, build_result
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.target.settings import Settings
 from support import REFERENCE, environment, forked, mutant, run_suite
+from support.nightly import nightly
 
 GOLDEN = Path(__file__).parent / "golden"
 SELECTED = (
@@ -154,6 +155,7 @@ def test_tools_not_called_are_listed_with_the_options_that_allow_them():
     assert "not called" not in output
 
 
+@nightly
 def test_call_none_calls_no_tool():
     ends_at_a_call = """
 from mcp_conformance_fixtures.mutants import params

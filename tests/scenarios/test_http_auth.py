@@ -23,6 +23,7 @@ from mcp_conformance_fixtures.reference_http_sse24 import OldReference
 from mcp_conformance_fixtures.reference_http_wire import Answer
 from support.bench import all_checks, run_checks, settings_on_process
 from support.http_in_thread import served
+from support.nightly import nightly
 
 AUTH, SSE = "test_http_auth", "test_http_sse24"
 ODD_TOKEN = "odd+token/with=signs&"
@@ -129,6 +130,7 @@ def test_a_credential_that_is_rejected_is_an_error_of_the_user(capfd):
     assert line.endswith('error="invalid_token", error_description="The token *** has expired")')
 
 
+@nightly
 def test_a_credential_that_expires_blocks_one_check(capfd):
     families = "lifecycle,ping,tools,prompts,resources,errors,http.post"
     options = ("--fuzz", "none", "--revision", "2025-11-25", "--select", families, "--timeout", "5")

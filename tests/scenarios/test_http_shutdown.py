@@ -15,6 +15,7 @@ from mcp_conformance.verdicts import Skipped
 from mcp_conformance_fixtures.reference_http import HttpReference
 from support.bench import Bench, settings_on_process
 from support.http_in_thread import served
+from support.nightly import nightly
 
 START = "import os, signal, sys; from mcp_conformance_fixtures import reference_http as server\n"
 SERVE = "\nserver.main(['--port', sys.argv[1]])"
@@ -58,6 +59,7 @@ def test_a_server_that_handles_no_signal_ends_without_an_answer(ended):
     assert str(reply.fault) == "the server process ended (signal 15)"
 
 
+@nightly
 @posix_only
 def test_a_server_that_goes_on_is_not_judged(ended, monkeypatch):
     monkeypatch.setattr(http_shutdown, "SHUTDOWN_SECONDS", 0.3)
@@ -66,6 +68,7 @@ def test_a_server_that_goes_on_is_not_judged(ended, monkeypatch):
         ended(running(ignored))
 
 
+@nightly
 @posix_only
 def test_a_server_that_runs_only_once_is_not_judged(ended, tmp_path):
     with pytest.raises(Skipped, match="no second process of the server starts beside the first one"):
@@ -84,6 +87,7 @@ def test_a_server_that_others_have_started_is_not_asked_to_end(ended):
         ended(server)
 
 
+@nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="the processes of a server are seen on Linux")
 def test_a_server_in_a_process_of_its_own_is_not_judged(ended):
     child = "import subprocess\nsubprocess.Popen(['sleep', '60'])\n"

@@ -17,6 +17,7 @@ from mcp_conformance.scenarios.client_features import FULL_CLIENT
 from mcp_conformance.scenarios.multi_round_trip import tampered, truncated
 from mcp_conformance.transport.process import Process
 from support import EVERYTHING, REFERENCE, run_suite, script
+from support.nightly import nightly
 
 MODERN = LATEST_MODERN
 UNUSUAL = (sys.executable, script("unusual_asks_server"))
@@ -95,6 +96,7 @@ def test_a_signed_state_is_also_truncated_before_its_signature():
     assert truncated("a") == []
 
 
+@nightly
 def test_unusual_ways_to_require_input_break_no_rule():
     run = run_suite(UNUSUAL, "--revision", MODERN, "--fuzz", "none", *EVERYTHING)
     assert [case.text for case in run.findings if case.requirement != "mrtr.tampered-state"] == []

@@ -43,6 +43,7 @@ def test_an_ignored_cancellation_is_found(options):
     assert {case.requirement for case in run.findings} == SLOW, run.output
 
 
+@nightly
 def test_a_check_that_needs_a_slow_call_comes_after_the_fuzzing(tmp_path):
     """The slow call ends only when the fuzzing has begun: a check that waits for it waits in vain."""
     run = run_suite(slow_server("fuzzed-first", str(tmp_path / "fuzzed")), "-vvv")
@@ -60,6 +61,7 @@ def test_an_exit_at_a_cancellation_is_reported_once():
     assert "the server ended when a call of slow was cancelled" in run.findings[0].text
 
 
+@nightly
 def test_a_slow_call_without_an_answer_is_reported_once():
     run = run_suite(slow_server("silent"), *LEAN)
     assert [case.outcome for case in run.findings] == ["blocked"], run.output

@@ -33,7 +33,7 @@ FAMILIES_STEP = 8
 """One of so many families has a mutant on a process in each push; in memory all have theirs."""
 WATCHED = "backend"
 """The family of mutants that are watched for some seconds each, which a busy machine may not give."""
-RULES_SHARE = 4
+RULES_SHARE = 6
 """One of so many sets of rules has its mutant in memory in each push."""
 PROCESS_SHARE = 6
 """One of so many of the mutants that need a process has one in each push."""

@@ -184,6 +184,7 @@ SAMPLES = {
         (PY1, PY2, RUST), [over_http(request("ping"), 415, error(-32600, TYPE, id=None))]
     ),
     "http.session.missing-400": {RUST: [over_http(request("ping"), 422)]},
+    "http.auth.scope": for_all((PY1, PY2), [over_http(request("ping"), 401)]),
     "http.post.invalid-utf8": {PY1: [over_http(request("ping"), 500)]},
     "http.security.origin-malformed": for_all((PY1, PY2, RUST), [over_http(request("ping"), 200, result())]),
     "http.session.stable": {PY1: REFUSED_FIRST, PY2: REFUSED_FIRST},

@@ -188,6 +188,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("errors.method-not-found-code", GO, NOT_HANDLED, NO_HANDLER, until="1.7.0"),
     *_before_1_7("errors.invalid-params-code"),
     Fact("errors.undeclared-feature", GO, p.fails_beginning(p.INVALID_PARAMS, "unknown prompt "), NO_HANDLER),
+    *_for(PYTHON, "http.auth.scope", p.has_status(401), PROXY),
     *_for((PY1, TS1, TS2, RUST), "http.post.accept-any", p.has_status(406), PROXY, {PY1: PY_ACCEPT}),
     Fact("http.post.accept-listed", TS2, p.has_status(200), PROXY),
     *_for((*PYTHON, *TYPESCRIPT, RUST), "http.post.accept-syntax", p.has_status(406), PROXY),

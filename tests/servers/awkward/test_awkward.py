@@ -13,7 +13,7 @@ from mcp_conformance_fixtures import awkward as folder
 from support import awkward, run_suite
 from support.bench import is_any, run_checks, settings_on_process
 from support.in_memory import MemorySettings, VirtualClock, awkward_in_memory
-from support.nightly import some_of
+from support.nightly import nightly, some_of
 
 NAMES = sorted(path.stem for path in Path(folder.__file__).parent.glob("[a-z]*.py"))
 ARGUMENTS = {"slow_start": ["0.3"]}
@@ -65,6 +65,7 @@ def is_stray(name, verdict):
     return verdict.row.id not in ALLOWED.get(name, ()) or verdict.outcome != "info"
 
 
+@nightly
 def test_a_start_of_eight_seconds_is_waited_for():
     run = run_suite(awkward("slow_start", "8"), "--select", "capabilities")
     assert run.findings == []
