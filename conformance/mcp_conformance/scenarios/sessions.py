@@ -51,14 +51,16 @@ def expect_same_answers(server: Server, recorded: Recorded) -> None:
         found = _differing(server, recorded, plays, varies)
         if not found:
             return
-    obstacle = _update(server, recorded, found, varies) if server.settings.update else "\0"
-    if not obstacle:
-        return
+    obstacle = ""
+    if server.settings.update:
+        obstacle = _update(server, recorded, found, varies)
+        if not obstacle:
+            return
     first = found[0]
     got = f"step {first.number} of {named(recorded.stem)}, {first}"
     if more := [f"step {one.number} ({one.asked})" for one in found[1:]]:
         got += f"; other answers too: {first_names(more)}"
-    got += f"; not updated: {obstacle}" if server.settings.update else ""
+    got += f"; not updated: {obstacle}" if obstacle else ""
     raise Finding("the recorded answers", got, first.lines)
 
 

@@ -305,9 +305,9 @@ def _shown(value: Any) -> str:
     return shorten(json.dumps(value, ensure_ascii=False), MAX_SHOWN)
 
 
-def _shown_texts(then: Any, now: Any) -> tuple[str, str]:
+def _shown_texts(then: Any, now: Any) -> list[str]:
     """Return two values as they are shown: of long ones the places where they differ."""
     texts = [json.dumps(one, ensure_ascii=False) for one in (then, now)]
     same = next((at for at, pair in enumerate(zip(*texts, strict=False)) if len(set(pair)) > 1), 0)
     start = max(0, same - MAX_SHOWN // 3) if max(map(len, texts)) > MAX_SHOWN else 0
-    return tuple(f"{'...' if start else ''}{shorten(one[start:], MAX_SHOWN)}" for one in texts)  # type: ignore[return-value]
+    return [f"{'...' if start else ''}{shorten(one[start:], MAX_SHOWN)}" for one in texts]
