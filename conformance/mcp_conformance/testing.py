@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import re
 import sys
 import threading
@@ -300,11 +301,23 @@ class McpServer:
         if self.settings.vouched(tool.name) or self._world.working(tool, self.revision):
             return
         with suppress(NoExample):
-            first = call_in(self._running(), tool, example(tool.input_schema, self.revision))
+            plain = self._world.jail.arguments(tool, example(tool.input_schema, self.revision))
+            first = call_in(self._running(), tool, plain or {})
             exploration = Exploration(self._world, self.revision, partial(call_in, self._running()))
             exploration.explore([first])
             if first.reply.fault is not None or exploration.calls_of(tool.name):
                 self.restart()
+
+    def held(self, name: str, *, must_stay_valid: bool = True) -> Callable[[Any], Any]:
+        """Return what makes of drawn arguments those that a tool may get; None if they would not be valid."""
+        jail = self._world.jail
+        jail.meet(self._surface.tools, self.revision)
+
+        def hold(arguments: Any) -> Any:
+            held = jail.text(name, encode(arguments), must_stay_valid=must_stay_valid)
+            return None if held is None else json.loads(held)
+
+        return hold
 
     @property
     def ours(self) -> Ours:
@@ -428,6 +441,7 @@ class McpServer:
     def _running(self) -> Session:
         __tracebackhide__ = True
         if self._session is None:
+            # What a test of the user's sends is the user's word: what is drawn for it is held before.
             session = Session(self.settings.start(), revision=self.revision, timeout=self.settings.timeout)
             opening = session.open(self.settings.start_timeout)
             if opening.value is None:
@@ -533,7 +547,8 @@ def valid_arguments(tool: McpTool) -> st.SearchStrategy[dict[str, Any]]:
     """
     try:
         schema = tool.server.known_schema(tool.name)
-        return valid(schema, tool.server.revision, tool.examples).map(deepcopy)
+        drawn = valid(schema, tool.server.revision, tool.examples).map(deepcopy)
+        return drawn.map(tool.server.held(tool.name)).filter(lambda one: one is not None)
     except NoExample as error:
         hint = f"--conformance-example '{tool.name} {{...}}' gives some"
         raise NoExample(f"no valid arguments are known for {tool.name}: {error}; {hint}") from None
@@ -548,7 +563,8 @@ def invalid_arguments(tool: McpTool) -> st.SearchStrategy[dict[str, Any]]:
         wrong = invalid_strategy(tool.server.known_schema(tool.name), tool.server.revision, clear=True)
     except NoExample as error:
         raise NoExample(f"no invalid arguments are known for {tool.name}: {error}") from None
-    return wrong.map(lambda one: deepcopy(one.arguments))
+    held = tool.server.held(tool.name, must_stay_valid=False)
+    return wrong.map(lambda one: held(deepcopy(one.arguments)))
 
 
 Test = Callable[..., Any]

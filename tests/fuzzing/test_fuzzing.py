@@ -72,7 +72,7 @@ def found_in(name, tool, *options, cwd=None):
 def test_a_failure_that_has_passed_the_last_time_stays_as_it_was_seen():
     seen, case = cast("FailedCase", SimpleNamespace(is_brief=False)), Case(b"{}", lambda reply: None)
     trials = object.__new__(Trials)
-    vars(trials).update(failures={"kind": [seen]}, _outcomes={})
+    vars(trials).update(failures={"kind": [seen]}, _outcomes={}, target=SimpleNamespace(tool=""))
     assert trials.whole(case, "kind") is seen
 
 

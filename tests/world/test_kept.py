@@ -204,7 +204,7 @@ def test_two_processes_keep_what_each_has_learned(tmp_path):
 def run(file, server, given=NOTHING, **choices):
     """Explore the tools of a server as one run does; return how often the tools were called for that."""
     found = World(Ownership("example1", Ours(frozenset({"example"})), **choices), None, file, given)
-    found.meet(server.tools)
+    found.meet(server.tools, REVISION)
 
     def first(tool):
         worked = found.working(tool, REVISION)
@@ -317,7 +317,7 @@ def again(file, server, runs=0):
     text = made_text(0, runs)
     file.text = text
     found = World(Ownership(text, Ours(frozenset({"example"}), frozenset({text}))), None, file)
-    found.meet(server.tools)
+    found.meet(server.tools, REVISION)
     calls = replay(found, server.tools, server.call, lambda _: True)
     replayed = len(server.calls)
     worked = {name: some[0] for name, some in calls.items() if not needs_exploration(some[0])}

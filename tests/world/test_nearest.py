@@ -24,7 +24,7 @@ def nearest(server, folder=None, limit=30):
     world = World(Ownership(TEXT, Ours(frozenset({"example"}), frozenset({TEXT}), folders)), folder)
     if folder is not None:
         world.add(folder.known())
-    world.meet(server.tools)
+    world.meet(server.tools, REVISION)
     exercise = Exercise(world.origins)
 
     def call(tool, arguments):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -23,10 +23,13 @@ from mcp_conformance.transport.interface import Clock, Transport
 
 NO_PARAMS: Any = ABSENT
 PING_SECONDS = 10.0
+CALL = "tools/call"
 Answer = Callable[[Any, str], Mapping[str, Any] | None]
 """A function from a request's params and the revision to the client's response: its member ``result`` or
 ``error``, or None to leave the request open."""
 NO_ANSWERS: Mapping[str, Answer] = MappingProxyType({})
+Guard = Callable[[Line, Collection[bytes]], Line]
+"""A function from a line, and the values that the session has made, to the line that may be sent."""
 
 
 class Session:
@@ -38,7 +41,8 @@ class Session:
     request without an answer gives a `Reply` with a ``fault``.  ``sent`` counts the lines of the client,
     which ``spacing`` keeps apart if they must be few.  ``begun`` is the request of an opening for which
     nothing waits yet.  ``preparation`` are the lines by which its process was made to know what another one
-    does, and ``renamed`` has the values that are others in it, as JSON texts.
+    does, and ``renamed`` has the values that are others in it, as JSON texts.  ``made`` are values that name
+    what its calls have made, as JSON texts; the ``guard`` says what may be sent.
     """
 
     def __init__(
@@ -69,6 +73,8 @@ class Session:
         self.spacing: Spacing | None = None
         self.preparation: tuple[Line, ...] = ()
         self.renamed: dict[bytes, bytes] = {}
+        self.made: set[bytes] = set()
+        self.guard: Guard = lambda line, _: line
         self.inbox = Inbox(process, self.lines, self._answer, self.scaled_timeout)
         self._ids = itertools.count(1)
 
@@ -173,7 +179,14 @@ class Session:
         """Return the message of a request, with the envelope in a modern revision."""
         message = {"jsonrpc": "2.0", "id": next(self._ids) if id is ABSENT else id, "method": method}
         params = self._enveloped(params) if self.is_modern else params
-        return message if params is NO_PARAMS else {**message, "params": params}
+        if params is NO_PARAMS:
+            return message
+        whole = {**message, "params": params}
+        guarded: dict[str, Any] = self._guarded(Line.sending(whole)).message if method == CALL else whole
+        return guarded
+
+    def _guarded(self, line: Line) -> Line:
+        return self.guard(line, {*self.made, *self.renamed.values()})
 
     def _enveloped(self, params: Any) -> Any:
         """Return the params with the envelope; unchanged if they, or their ``_meta``, are not an object."""
@@ -200,7 +213,7 @@ class Session:
         return self._send([replace(line, at=at) for line in lines])
 
     def _send(self, lines: list[Line]) -> list[Line]:
-        lines = [self._in_turn(line) for line in lines]
+        lines = [self._in_turn(self._guarded(line)) for line in lines]
         for line in lines:
             self.lines.keep(line)
             self.inbox.expect(line.message)
@@ -213,7 +226,7 @@ class Session:
         if self.spacing is None or is_response(line.message):
             return line
         before = self.process.age
-        is_call = isinstance(line.message, dict) and line.message.get("method") == "tools/call"
+        is_call = isinstance(line.message, dict) and line.message.get("method") == CALL
         self.spacing.wait(
             self.clock.monotonic(),
             lambda seconds: self.wait_for(lambda: False, seconds),

@@ -27,6 +27,7 @@ from mcp_conformance.generation import (
     values,
 )
 from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.world.jail import Jail
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,12 @@ def invalid_cases(schema: Any, revision: str, usual: Reply, *, clear: bool = Fal
         return objects.map(lambda wrong: invalid_case(wrong, usual, revision))
 
     return CaseSource(draw, like)
+
+
+def held_case(case: Case, tool: str, jail: Jail) -> Case | None:
+    """Return a case as a tool may get it; None if its valid arguments would no longer be valid."""
+    text = jail.text(tool, case.text, must_stay_valid=case.valid)
+    return case if text == case.text else None if text is None else replace(case, text=text)
 
 
 def _is_object(wrong: Invalid) -> bool:

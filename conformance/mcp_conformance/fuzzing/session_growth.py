@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
-from mcp_conformance.client.session import Session
 from mcp_conformance.fuzzing.drift import LEAST, MEMORY, shown_amount
 from mcp_conformance.fuzzing.growth import MIN_SAMPLES, Sample, growth
 from mcp_conformance.protocol import revisions
@@ -35,7 +34,7 @@ class SessionGrowth:
             return
         revision = revisions.LATEST_HANDSHAKE if revisions.is_modern(revision) else revision
         while self._sessions < MAX_SESSIONS and settings.clock.monotonic() < until:
-            with closing(Session(settings.start(), revision=revision)) as session:
+            with closing(settings.session(settings.start(), revision)) as session:
                 if session.open(settings.timeout).value is None or session.drain().fault is not None:
                     return  # a check of sessions judges that
             self._sessions += 1

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from hypothesis import strategies as st
 
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Call
-from mcp_conformance.fuzzing.case_source import CaseSource, invalid_cases, valid_cases
+from mcp_conformance.fuzzing.case_source import CaseSource, held_case, invalid_cases, valid_cases
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import Case, accepts_valid
 from mcp_conformance.fuzzing.window import Request
@@ -65,6 +67,7 @@ class ToolLoad:
         oracle = partial(accepts_valid, call.tool, revision)
         self._valid = valid_cases(schema, revision, oracle, server.arguments.vouched(call.tool))
         self._invalid = invalid_cases(schema, revision, call.reply, clear=True)
+        self._jail = server.arguments.world.jail
         self.cases = CaseSource(self._case, self._like)
         self.first = SoakCall(0, self, Case(encode(call.arguments), oracle))
 
@@ -74,11 +77,17 @@ class ToolLoad:
 
     def _case(self, source: Source) -> Case:
         if source.index(CALLS_PER_INVALID) == CALLS_PER_INVALID - 1:
-            try:
-                return self._invalid.draw(source)
-            except NoExample:
-                pass
-        return self._valid.draw(source)
+            with suppress(NoExample):
+                return self._held(self._invalid.draw(source))
+        return self._held(self._valid.draw(source))
+
+    def _held(self, case: Case) -> Case:
+        held = held_case(case, self.name, self._jail)
+        if held is None:
+            raise NoExample("the tool may not get these arguments")
+        return held
 
     def _like(self, case: Case) -> st.SearchStrategy[Case]:
-        return (self._valid if case.wrong is None else self._invalid).like(case)
+        like = (self._valid if case.wrong is None else self._invalid).like(case)
+        held = like.map(lambda one: held_case(one, self.name, self._jail))
+        return cast("st.SearchStrategy[Case]", held.filter(lambda one: one is not None))

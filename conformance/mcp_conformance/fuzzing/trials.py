@@ -11,6 +11,7 @@ from statistics import median
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session, give_up
 from mcp_conformance.fuzzing.budgets import CASES, CaseBudget
+from mcp_conformance.fuzzing.case_source import held_case
 from mcp_conformance.fuzzing.futility import Futility
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import Case, Failure
@@ -97,26 +98,36 @@ class Trials:
 
     def is_new(self, case: Case) -> bool:
         """Return whether the value of a case was not sent before."""
-        return _digest(case) not in self._outcomes
+        held = self._held(case)
+        return held is not None and _digest(held) not in self._outcomes
 
     # Alone
 
     def failed(self, case: Case) -> FailedCase | None:
         """Return the failure of a case, None if it passes; send it, alone, the first time only."""
-        key = _digest(case)
+        if (held := self._held(case)) is None:
+            return None
+        key = _digest(held)
         if key not in self._outcomes:
-            failed = self._outcomes[key] = self._sent_alone(case)
+            failed = self._outcomes[key] = self._sent_alone(held)
             if failed is not None:
                 self._file(failed)
         return self._outcomes[key]
+
+    def _held(self, case: Case) -> Case | None:
+        """Return a case as the tool may get it; None if its valid arguments would no longer be valid."""
+        if not self.target.tool:
+            return case
+        return held_case(case, self.target.tool, self.server.arguments.world.jail)
 
     def whole(self, case: Case, kind: str) -> FailedCase:
         """Return the failure of a case; send the case again if its long answer was dropped.
 
         A case that fails now and then may have passed the last time: then the failure that is known stays.
         """
-        failed = self._outcomes.get(_digest(case)) or self.failures[kind][0]
-        again = self._sent_alone(case) if failed.is_brief else None
+        held = self._held(case) or case
+        failed = self._outcomes.get(_digest(held)) or self.failures[kind][0]
+        again = self._sent_alone(held) if failed.is_brief else None
         return again if again is not None and again.failure.kind == failed.failure.kind else failed
 
     def _file(self, failed: FailedCase) -> None:
@@ -197,7 +208,7 @@ class Trials:
         The first ones are sent alone if it is unknown how fast the target answers, all if it is slow; so are
         hostile values if it is fast, as each may end the process.
         """
-        todo = filter(self.is_new, cases)
+        todo = filter(self.is_new, filter(None, map(self._held, cases)))
         while not self.is_spent:
             if (in_flight := self._in_flight(hostile=hostile)) > 1:
                 suspects = self._suspects(todo, in_flight)

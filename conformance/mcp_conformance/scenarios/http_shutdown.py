@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import replace
 
 from mcp_conformance.client.reply import Closed, Reply, Unanswered
-from mcp_conformance.client.session import Session
 from mcp_conformance.client.subscriptions import LISTEN, Listen
 from mcp_conformance.expect import require_some, skip
 from mcp_conformance.scenarios.subscriptions import subscriptions
@@ -41,7 +40,7 @@ def end_of_subscription(server: Server) -> Reply:
         except (CannotStart, NotServing) as error:
             skip(f"no second process of the server starts beside the first one: {error}")
         server.processes.starts["a server that is asked to end"] += 1
-        with closing(Session(process, revision=server.revision, timeout=server.settings.timeout)) as session:
+        with closing(server.settings.session(process, server.revision)) as session:
             listen = Listen(session, session.send(LISTEN, {"notifications": dict(filter)}))
             session.wait_for(lambda: listen.is_answered, session.timeout)
             if listen.acknowledgment is None or listen.answers:

@@ -56,7 +56,7 @@ def _trouble(server: Server, surrounding: Surrounding, calls: list[Call]) -> _Tr
     except CannotStart as error:
         return _Trouble(str(error), (), "")
     server.processes.starts["other surroundings"] += 1
-    session = Session(process, revision=server.revision, timeout=server.settings.timeout)
+    session = server.settings.session(process, server.revision)
     with closing(session):
         silent = next((one for one in _replies(server, session, calls) if one.fault is not None), None)
         noise = session.received.non_json() if not server.surface.noise else []

@@ -121,7 +121,7 @@ class Ward:
         """Start a process, and return its session before it is opened."""
         self.server.processes.starts[STARTS] += 1
         started = self.settings.start() if self.settings.http is None else self.settings.start_beside()
-        self._session = Session(started, revision=self.server.revision, timeout=self.settings.timeout)
+        self._session = self.settings.session(started, self.server.revision)
         return self._session
 
     def leave(self) -> None:

@@ -23,14 +23,15 @@ MAX_CALLS = 2000
 
 def uses_in(call: CallTool, tools: Sequence[Tool], world: World, revision: str) -> tuple[Use, ...]:
     """Return how tools use what others make, after calls in one process; ``world`` is one without values."""
-    world.meet(tools)
+    world.meet(tools, revision)
     first = []
     for tool in tools:
         with suppress(NoExample):
-            first.append(call(tool, example(tool.input_schema, revision)))
+            plain = world.jail.arguments(tool, example(tool.input_schema, revision))
+            first += [] if plain is None else [call(tool, plain)]
     Exploration(world, revision, call).explore(first)
     worked = [(tool, world.worked[tool.name]) for tool in world.in_order(tools)]
     workable = [Workable(tool, some[0].arguments, some[0].known) for tool, some in worked if some]
-    tokens = Tokens(world.ownership.text, secrets.randbits(64))
+    tokens = Tokens(world.ownership.text, secrets.randbits(64), world.jail.cores)
     shop = Workshop(Hand(call, max_calls=MAX_CALLS), tokens, world.ownership.ours, revision)
     return tuple(uses_of(Learner(shop, workable).learn(), workable))

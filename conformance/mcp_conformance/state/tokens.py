@@ -47,13 +47,13 @@ class Tokens:
     """Makes tokens, each by another core.
 
     Each has the ``mark`` of what this run made, if there is room for it.  ``entropy`` differs from run to
-    run, as a server may keep what an earlier one has made.
+    run, as a server may keep what an earlier one has made.  All cores are in ``made``.
     """
 
-    def __init__(self, mark: str, entropy: int):
+    def __init__(self, mark: str, entropy: int, made: set[str] | None = None):
         self._mark = mark
         self._random = random.Random(entropy)  # noqa: S311  (no secret)
-        self._made: set[str] = set()
+        self._made = set() if made is None else made
 
     def fresh(self, member: Member, like: Any, is_valid: Callable[[Any], bool]) -> Token | None:
         """Return a token that a member allows, in the form of a value that worked; None if there is none."""
@@ -82,6 +82,7 @@ class Tokens:
             yield Token(core, f"https://example.com/{text}")
         if "uuid" in formats:
             uuid = str(UUID(int=self._random.getrandbits(128), version=4))
+            self._made.add(uuid)
             yield Token(uuid, uuid)
         yield Token(core, text)
         yield Token(core, core)

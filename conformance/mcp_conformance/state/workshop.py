@@ -89,7 +89,7 @@ class Workshop:
     """Makes and handles things in one process, through a ``hand``.
 
     ``rename`` gives arguments the names that things have in that process.  ``made`` is what each maker has
-    made in it so far.
+    made in it so far; each value that names such a thing is handed to ``note``.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Workshop:
         self.hand, self.ours = hand, ours
         self._tokens, self._revision, self._rename = tokens, revision, rename
         self.made: dict[str, list[Made]] = {}
+        self.note: Callable[[Any], object] = lambda _: None
         self._fillings: dict[str, Filling] = {}
         self._members: dict[str, list[Member]] = {}
 
@@ -184,6 +185,9 @@ class Workshop:
             return None
         made = Made(maker, filled[1], call)
         self.made.setdefault(maker.name, []).append(made)
+        for _, one in made.handles(self.ours):
+            if self._may_write(made, one):
+                self.note(one.value)
         return made
 
     def look(self, reader: Workable, values: Mapping[Path, Any] | None = None) -> Look:

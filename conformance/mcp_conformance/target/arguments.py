@@ -14,6 +14,7 @@ from mcp_conformance.target.scenario import Records, scenario
 from mcp_conformance.target.seeds import ORIGIN
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.world.filling import Filling
+from mcp_conformance.world.success import leaves_of
 from mcp_conformance.world.world import World
 
 
@@ -38,7 +39,9 @@ class Arguments:
     def recorded(self, tool: Tool) -> list[dict[str, Any]]:
         """Return the arguments that worked in recorded sessions, as far as the schema still allows them."""
         filling = Filling(tool.input_schema, self._revision)
-        return [one for one in self._settings.recorded(tool.name) if filling.allows(one)]
+        found = [one for one in self._settings.recorded(tool.name) if filling.allows(one)]
+        self.world.jail.note(tool, leaves_of(found))
+        return found
 
     def valid(self, tool: Tool) -> dict[str, Any]:
         """Return valid arguments for a tool: the user's, else what worked then or now, else the plainest.
@@ -48,15 +51,26 @@ class Arguments:
         worked = self.world.working(tool, self._revision)
         recorded = self.recorded(tool) if tool.read_only else []
         for arguments in (*self.vouched(tool), *recorded, *worked):
-            return deepcopy(dict(arguments))
+            if (held := self._held(tool, deepcopy(dict(arguments)))) is not None:
+                return held
         return self.plainest(tool)
 
     def plainest(self, tool: Tool) -> dict[str, Any]:
         """Return the plainest valid arguments for a tool.  Raises `mcp_conformance.generation.NoExample`."""
-        return dict(self._made(tool))
+        held = self._held(tool, dict(self._made(tool)))
+        if held is None:
+            raise NoExample("its values name what exists here, which --example would vouch for")
+        return held
 
     def further(self, tool: Tool) -> Iterator[dict[str, Any]]:
         """Yield other valid arguments: the user's if there are any, else those of recorded sessions first."""
+        yield from (held for one in self._further(tool) if (held := self._held(tool, one)) is not None)
+
+    def _held(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Return arguments as a tool may get them; None if its schema does not allow these."""
+        return self.world.jail.arguments(tool, arguments)
+
+    def _further(self, tool: Tool) -> Iterator[dict[str, Any]]:
         vouched, recorded = self.vouched(tool), self.recorded(tool)
         if vouched:
             yield from vouched[1:]

@@ -16,7 +16,7 @@ MAX_WORDS = 300
 
 def find_alone(settings: Settings, revision: str) -> None:
     """Start one more process beside one that has opened a session only alone; note it if that ends too."""
-    with closing(Session(settings.start(), revision=revision)) as session:
+    with closing(settings.session(settings.start(), revision)) as session:
         fault = session.open(settings.start_timeout).fault
         if isinstance(fault, Closed):
             last = next(reversed(fault.stderr.splitlines()), "")
@@ -36,7 +36,7 @@ def find_lone_calls(settings: Settings, revision: str, call: Callable[[Session],
     solo.end_running()
 
     def opened() -> Session:
-        session = Session(settings.start(), revision=revision, timeout=settings.timeout)
+        session = settings.session(settings.start(), revision)
         session.open(settings.start_timeout)
         return session
 

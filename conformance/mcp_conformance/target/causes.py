@@ -9,7 +9,6 @@ from contextlib import closing
 from typing import Any
 
 from mcp_conformance.client.reply import Closed, Fault, Flood, Silence, Unanswered, Unread
-from mcp_conformance.client.session import Session
 from mcp_conformance.expect import skip
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
 from mcp_conformance.protocol.last_words import last_words
@@ -85,7 +84,7 @@ class Causes:
         reason = f"could not be examined any more: it answers each message with {http.rejection}"
         if http.is_locked:
             skip(f"the server {reason} (reported once)")
-        with closing(Session(settings.start(), revision=surface.revision)) as session:
+        with closing(settings.session(settings.start(), surface.revision)) as session:
             opening = session.open(settings.timeout)
         if isinstance(opening.fault, Unanswered) and opening.fault.status == 401:
             http.is_locked = True

@@ -31,7 +31,7 @@ class HeadStart:
         self.sessions: list[Session] = []
         with suppress(CannotStart):
             for revision in probe_order(wanted)[:MAX_SESSIONS] if settings.http is None else ():
-                session = Session(settings.start(), revision=revision, timeout=settings.timeout)
+                session = settings.session(settings.start(), revision)
                 self.sessions.append(session)
                 begin(session)
 

@@ -41,7 +41,7 @@ from mcp_conformance.target.surface import (
 from mcp_conformance.transport.http.http_sse import names_endpoint
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.server import HttpServer
-from mcp_conformance.transport.interface import NotServing, Transport
+from mcp_conformance.transport.interface import NotServing
 from mcp_conformance.transport.process_tree import ports
 from mcp_conformance.verdicts import empty_response, wrong_answer
 
@@ -66,14 +66,8 @@ def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
     With ``exactly``, a server that offers another revision than ``revision`` has refused it; otherwise the
     revision it offers is taken.  Raises `CannotStart`; all else is in the surface.
     """
-    with closing(_session(settings, settings.start(), revision)) as session:
+    with closing(settings.session(settings.start(), revision)) as session:
         return opened(settings, session, exactly=exactly)
-
-
-def _session(settings: Settings, process: Transport, revision: str) -> Session:
-    session = Session(process, revision=revision, timeout=settings.timeout)
-    session.tool_timeout = settings.timeout_of
-    return session
 
 
 def opened(settings: Settings, session: Session, *, exactly: bool, timeout: float | None = None) -> Surface:
@@ -421,13 +415,13 @@ def probe_all(settings: Settings, wanted: Sequence[str], begun: Sequence[Session
     order = probe_order(wanted)
     subject, found, sessions = Subject(settings, ()), list[Surface](), list(begun)
     try:
-        sessions = sessions or [_session(settings, settings.start(), order[0])]
+        sessions = sessions or [settings.session(settings.start(), order[0])]
     except NotServing as error:
         return Subject(settings, (_not_serving(order[0], error),), probed=order)
     try:
         for place, _ in enumerate(order):
             for ahead in order[place + len(sessions) : place + MAX_SESSIONS]:
-                sessions.append(_session(settings, settings.start(), ahead))
+                sessions.append(settings.session(settings.start(), ahead))
             session = sessions.pop(0)
             timeout = _discover_timeout(settings, found, session) if session.is_modern else None
             found.append(_probed(subject, session, exactly=not latest, timeout=timeout))
@@ -466,7 +460,7 @@ def _probe_named(subject: Subject, found: list[Surface]) -> None:
         named = reply.error_value.get("data", "supported") if reply is not None and not one.refused else None
         known = [each for each in revisions.HANDSHAKE if named is not None and each in (named.json or ())]
         if known and known[-1] != one.revision:
-            session = _session(subject.settings, subject.settings.start(), known[-1])
+            session = subject.settings.session(subject.settings.start(), known[-1])
             found[place] = _probed(subject, session, exactly=True, timeout=None)
 
 
@@ -479,7 +473,7 @@ def _started_alone(
         failure = next((failure for failure in one.failures if failure.name == START), None)
         if failure is not None and failure.is_end and settings.solo.end_running():
             subject.end_sessions()
-            session = _session(settings, settings.start(), order[place])
+            session = settings.session(settings.start(), order[place])
             again = _probed(subject, session, exactly=exactly, timeout=None)
             if again.opening_reply is not None:
                 found[place], failure = again, None

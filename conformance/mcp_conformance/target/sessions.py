@@ -211,14 +211,8 @@ class Sessions:
         ``because`` says what it is for.
         """
         self._skip_if_given_up()
-        session = Session(
-            self.processes.start(because),
-            revision=self.revision,
-            timeout=self.settings.timeout,
-            capabilities=capabilities,
-            client=client,
-        )
-        session.tool_timeout = self.settings.timeout_of
+        process = self.processes.start(because)
+        session = self.settings.session(process, self.revision, capabilities=capabilities, client=client)
         session.pace = self._pace
         session.spacing = self.settings.spacing
         self.every.append(session)

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mcp_conformance.client.session import Session
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.sandbox.confined import Confined, Start
@@ -35,6 +36,7 @@ from mcp_conformance.transport.process import Process
 from mcp_conformance.transport.redaction import Redaction
 from mcp_conformance.transport.throwaway import Throwaway, importable, rooted, without_secrets
 from mcp_conformance.world.folder import Folder, furnish
+from mcp_conformance.world.jail import Gate
 
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
@@ -92,8 +94,9 @@ class Settings:
     the token among its headers.  With ``forge`` variants of the user's token are sent; ``other_identity`` are
     the headers of a second one, in place of the user's.
     ``solo`` knows whether its processes can run beside each other, ``spacing`` how many messages a second it
-    takes.  ``surroundings`` says that checks start the server as other machines would: by a ``launcher``
-    before the command, or in the directory ``work`` instead of that of the throwaway folder.
+    takes; every line passes the ``gate`` before it is sent.  ``surroundings`` says that checks start the
+    server as other machines would: by a ``launcher`` before the command, or in the directory ``work`` instead
+    of that of the throwaway folder.
     With ``make_object`` the server is what this returns, an object in this process, and not a command.
     """
 
@@ -141,6 +144,7 @@ class Settings:
     database: ExampleDatabase | None = None
     solo: Solo = field(default_factory=Solo, compare=False)
     spacing: Spacing = field(default_factory=Spacing, compare=False)
+    gate: Gate = field(default_factory=Gate, compare=False)
     surroundings: bool = False
     launcher: tuple[str, ...] = ()
     work: Path | None = None
@@ -323,6 +327,12 @@ class Settings:
         if self.http.is_spoilt:
             return self.start_beside()
         return self.converse()
+
+    def session(self, process: Transport, revision: str, **given: Any) -> Session:
+        """Return a session with a process, which sends what the gate lets pass."""
+        session = Session(process, revision=revision, timeout=self.timeout, **given)
+        session.tool_timeout, session.guard = self.timeout_of, self.gate
+        return session
 
     def start_beside(self) -> HttpLines:
         """Start a conversation over HTTP with a process of its own, which ends with it."""

@@ -51,7 +51,7 @@ def serves_each(settings: Settings, revision: str) -> bool:
 
 
 def _opens(settings: Settings, revision: str) -> bool:
-    with suppress(CannotStart), closing(Session(settings.start(), revision=revision)) as session:
+    with suppress(CannotStart), closing(settings.session(settings.start(), revision)) as session:
         opening = session.open(settings.start_timeout)
         return opening.fault is None and (opening.value is not None or session.is_modern)
     return False
@@ -69,7 +69,7 @@ class _Process:
         """Open one more session, and return the opening."""
         settings = self.settings
         transport = self.lines if not self._sessions else HttpLines(self.lines.server)
-        session = Session(transport, revision=self.revision, timeout=settings.timeout)
+        session = settings.session(transport, self.revision)
         self._sessions.append(session)
         return session.open(settings.timeout)
 

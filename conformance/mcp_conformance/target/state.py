@@ -13,6 +13,7 @@ from typing import Any
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Call, Tool
+from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.state.hand import Hand
 from mcp_conformance.state.links import Workable
 from mcp_conformance.state.tokens import Tokens
@@ -58,7 +59,7 @@ class State:
         self.limits = QUICK if sessions.settings.is_gentle else THOROUGH
         self._hands: list[Hand] = []
         self.trail = sessions.trail
-        self._tokens = Tokens(world.ownership.text, secrets.randbits(64))
+        self._tokens = Tokens(world.ownership.text, secrets.randbits(64), world.jail.cores)
 
     @property
     def spent(self) -> dict[str, tuple[int, float]]:
@@ -113,7 +114,9 @@ class State:
         )
         self._hands.append(hand)
         ours, revision = self._world.ownership.ours, self._sessions.revision
-        return Workshop(hand, self._tokens, ours, revision, lambda given: renamed_value(session, given))
+        shop = Workshop(hand, self._tokens, ours, revision, lambda given: renamed_value(session, given))
+        shop.note = lambda value: session.made.add(encode(value))
+        return shop
 
 
 def _called(session: Session, tool: Tool, arguments: dict[str, Any]) -> Call:

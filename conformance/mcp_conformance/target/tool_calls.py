@@ -74,7 +74,7 @@ class ToolCalls:
         self._silent = 0
         self._attempts: dict[Traffic, int] = {}
         self._world = arguments.world
-        self._world.meet(self._tools)
+        self._world.meet(self._tools, sessions.revision)
         self._exploration = Exploration(self._world, sessions.revision, self._call_explored, self._most_calls)
         self._has_begun = self._has_read = self._is_first_process = False
         self._explored: set[str] = set()

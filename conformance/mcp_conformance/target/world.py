@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mcp_conformance.project.version import tool_version
@@ -22,6 +22,7 @@ from mcp_conformance.world.listed import (
     words_of_prompts,
     words_of_templates,
 )
+from mcp_conformance.world.naming import Places
 from mcp_conformance.world.ours import Ours
 from mcp_conformance.world.ownership import Ownership, made_text
 from mcp_conformance.world.words import words_of_instructions, words_of_tools
@@ -51,18 +52,31 @@ def world_of(settings: Settings) -> World:
     )
     names = {*(one.tool for one in settings.samples), *recorded_calls(settings.sessions)}
     given = {name: [*settings.vouched(name), *settings.recorded(name)] for name in names}
-    world = World(Ownership(text, ours, settings.found_values, is_closed), folder, kept, given)
-    if folder is not None:
-        world.add(folder.known())
-    world.add(values_of_sessions(settings.sessions))
     command = folder.filled(settings.command) if folder is not None else settings.command
     env = folder.filled(dict(settings.env)) if folder is not None else settings.env
     found = list(values_of_command(command, env, cwd, ours=ours))
+    is_alone = settings.http is None and all(one.owner is not Owner.FOUND for one in found)
+    theirs = [Path(one.value) for one in found if one.keys[-1] == "path" and one.owner is Owner.FOUND]
+    places = Places(_places(settings, theirs), are_ours=is_alone)
+    ownership = Ownership(text, ours, settings.found_values, is_closed)
+    world = World(ownership, folder, kept, given, places)
+    if folder is not None:
+        world.add(folder.known())
+    world.add(values_of_sessions(settings.sessions))
     world.add(found)
     if settings.found_values and throwaway is not None:
-        theirs = [one.value for one in found if one.keys[-1] == "path" and one.owner is Owner.FOUND]
-        world.add(one for path in theirs for one in _own_file(Path(path), f"{text}.txt", throwaway))
+        world.add(one for path in theirs for one in _own_file(path, f"{text}.txt", throwaway))
+    settings.gate.jail = world.jail
+    for sample in filter(None, (*settings.samples, settings.failing_call, settings.mutating_call)):
+        world.jail.vouch(sample.tool, sample.arguments)
     return world
+
+
+def _places(settings: Settings, theirs: Iterable[Path]) -> Iterator[Path]:
+    """Yield the folders in which a relative name may exist for the server."""
+    yield settings.here
+    yield from (settings.cwd,) if settings.cwd is not None else ()
+    yield from (part for path in theirs for part in (path, path.parent))
 
 
 def _circumstances(settings: Settings) -> list[str]:

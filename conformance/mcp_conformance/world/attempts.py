@@ -75,11 +75,18 @@ class Attempts:
             if key not in self._tried:
                 self._tried[key] = ()
                 made = self._filling.filled(base, values, refused.dropped, refused.counts)
+                made = None if made is None else self._held(made, choice)
                 if made is not None and encode(made) not in self._tried:
                     self._tried[encode(made)] = (key,)
                     self.world.make_copies(made)
-                    return Attempt(made, choice)
+                    sent = {path: one for path, one in choice.items() if one.value in values_at(made, path)}
+                    return Attempt(made, sent)
         return None
+
+    def _held(self, made: dict[str, Any], choice: Choice) -> dict[str, Any] | None:
+        """Return arguments as the tool may get them; None if the schema does not allow these."""
+        self.world.jail.note(self.tool, (one.value for one in choice.values()))
+        return self.world.jail.arguments(self.tool, made)
 
     def storing(self, attempt: Attempt) -> Iterator[Attempt]:
         """Yield what stores a row in the table that a statement has made, and then what reads it.

@@ -17,10 +17,12 @@ from mcp_conformance.world.answers import values_of
 from mcp_conformance.world.filling import Filling, put
 from mcp_conformance.world.fitting import MAX_FITS, fitting, is_id_of, is_path
 from mcp_conformance.world.folder import PLACEHOLDER, Folder
+from mcp_conformance.world.jail import Jail
 from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
 from mcp_conformance.world.makers import Makers
 from mcp_conformance.world.members import Member, members_of, words_of
+from mcp_conformance.world.naming import Places
 from mcp_conformance.world.ours import MIN_HIDDEN
 from mcp_conformance.world.ownership import Ownership, is_deleting
 from mcp_conformance.world.steps import Step, Steps
@@ -42,12 +44,13 @@ MAX_NAME = 60
 class World:
     """What a run knows of a server: values, arguments that worked, and what is whose.
 
-    All values for a tool come from the ``store``, which keeps the rule of ownership; ``makers`` knows which
-    tools name what they make.  ``folder`` is the furnished one, if the server works in one; ``kept`` has what
-    earlier runs learned, ``steps`` the calls of this run that did something.  ``given`` are the arguments
-    that the user gives, by tool.  ``given_up`` has the names of tools that were explored in vain, with the
-    refusals of the plainest arguments, ``needed`` the members with which tools worked in an earlier run,
-    ``names`` those of all that are known.
+    All values for a tool come from the ``store``, which keeps the rule of ownership; the ``jail`` holds what
+    tools that may write get, by the ``places`` in which names may exist; ``makers`` knows which tools name
+    what they make.  ``folder`` is the furnished one, if the server works in one; ``kept`` has what earlier
+    runs learned, ``steps`` the calls of this run that did something.  ``given`` are the arguments that the
+    user gives, by tool.  ``given_up`` has the names of tools that were explored in vain, with the refusals of
+    the plainest arguments, ``needed`` the members with which tools worked in an earlier run, ``names`` those
+    of all that are known.
     """
 
     def __init__(
@@ -56,8 +59,10 @@ class World:
         folder: Folder | None = None,
         kept: Kept | None = None,
         given: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType({}),
+        places: Places | None = None,
     ):
         self.store = Store(ownership)
+        self.jail = Jail(self.store, places)
         self.makers = Makers(self.store)
         self.folder, self._kept = folder, kept
         self.worked = Worked()
@@ -291,8 +296,9 @@ class World:
         self._retries = True
         self.given_up.clear()
 
-    def meet(self, tools: Sequence[Tool]) -> None:
-        """Learn the names of the server's tools, and what an earlier run has kept of these, and no others."""
+    def meet(self, tools: Sequence[Tool], revision: str) -> None:
+        """Learn which tools the server has, and what an earlier run has kept of these, and no others."""
+        self.jail.meet(tools, revision)
         self.names.update(tool.name for tool in tools)
         if self._kept is not None:
             self._kept.meet(tools)
@@ -365,6 +371,7 @@ class World:
             elif tool.read_only and member.path in values:
                 fits = self.fits(tool, member, filling)
                 values[member.path] = [*values[member.path], *(one.value for one in fits)][:MAX_FITS]
+        self.jail.note(tool, (value for some in values.values() for value in some))
         return values, list(needed)
 
     def _worked_elsewhere(self, tool: Tool, member: Member, filling: Filling) -> list[Any]:

@@ -1,0 +1,332 @@
+"""The jail: what a tool that may write can be given, wherever a value comes from.
+
+The ownership of values says which known values a tool may get.  The jail holds all others too: plain ones,
+those of the fuzzer, of sequences, of recorded calls.  A value that could name something of the user's becomes
+one like it that names a thing of this run.  It holds at the wire, as the last thing before a line is sent;
+those who make arguments ask it before, so that they know what is sent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from zlib import crc32
+
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.protocol import revisions
+from mcp_conformance.protocol.jsonrpc import ABSENT, Line, encode
+from mcp_conformance.protocol.scalars import Scalar, replaced, scalars
+from mcp_conformance.protocol.value import Value
+from mcp_conformance.world.filling import Filling
+from mcp_conformance.world.fitting import is_path, wants_path
+from mcp_conformance.world.known import Owner
+from mcp_conformance.world.made_up import another
+from mcp_conformance.world.members import ITEM, Member, members_of
+from mcp_conformance.world.naming import Places, is_content, is_fresh, is_id, leads_outside
+from mcp_conformance.world.ownership import is_deleting
+from mcp_conformance.world.store import Store
+from mcp_conformance.world.success import leaves_of
+
+PARAMS, NAME, ARGUMENTS = "params", "name", "arguments"
+FIXED = frozenset({"enum", "const"})
+"""Keywords that list all values of a member."""
+ANSWERED = "an answer of"
+"""The kind of the origin of what an answer has."""
+PLAIN = "example"
+"""The text that a generator makes where nothing is known."""
+OUTSIDE = "outside"
+"""The folder of ours that stands for the root of the file system."""
+EDGE = 2**31 - 1
+"""No id is as great by chance: from here on a number is one of the edges at which representations change."""
+CALL = b"tools/call"
+_NO_DEFINITION = Value({})
+
+
+class Cell:
+    """What the jail knows of one tool."""
+
+    def __init__(self, tool: Tool, revision: str):
+        self.tool, self.is_deleting = tool, is_deleting(tool)
+        self._revision = revision
+
+    @cached_property
+    def members(self) -> Mapping[tuple[str, ...], Member]:
+        """The declared members of its arguments, by path."""
+        return {one.path: one for one in members_of(self.tool.input_schema)}
+
+    @cached_property
+    def filling(self) -> Filling:
+        """What judges values of its members."""
+        return Filling(self.tool.input_schema, self._revision)
+
+    @cached_property
+    def is_told_by_number(self) -> bool:
+        """Whether a number is all that says which thing is meant."""
+        needed = [one for one in self.members.values() if one.is_required and not is_content(one)]
+        return not any("string" in one.types or not one.types for one in needed)
+
+    def member(self, steps: Iterable[str | int]) -> Member:
+        """Return the member at a path, which need not be declared."""
+        path = tuple(ITEM if isinstance(step, int) else step for step in steps)
+        return self.members.get(path) or Member(path, {})
+
+
+class Jail:
+    """Holds the arguments of the tools that may write, by what the ``store`` knows of values.
+
+    ``places`` are the folders in which a relative name may exist; ``cores`` are the fresh words of sequences.
+    """
+
+    def __init__(self, store: Store, places: Places | None = None):
+        self._store, self._places = store, places if places is not None else Places()
+        self.cores: set[str] = set()
+        self._cells: dict[str, Cell] = {}
+        self._vouched: dict[str, set[bytes]] = defaultdict(set)
+        self._words: dict[str, set[bytes]] = defaultdict(set)
+        self._liars: set[str] = set()
+        self._number = 700_000_000 + crc32(store.ownership.text.encode()) % 100_000_000
+
+    def meet(self, tools: Iterable[Tool], revision: str) -> None:
+        """Learn which tools there are; one that may write in any revision is held in each."""
+        for tool in tools:
+            known = self._cells.get(tool.name)
+            if known is None or (known.tool.read_only and not tool.read_only):
+                self._cells[tool.name] = Cell(tool, revision)
+
+    def distrust(self, name: str) -> None:
+        """Hold a tool that says that it only reads, and was seen to write."""
+        self._liars.add(name)
+
+    def vouch(self, name: str, arguments: Any) -> None:
+        """Let a tool have the values that the user gives for it."""
+        self._vouched[name] |= set(map(encode, leaves_of(arguments)))
+
+    def note(self, tool: Tool, values: Iterable[Any]) -> None:
+        """Let a tool have values that the ownership permits it, as far as they name nothing that exists."""
+        self._words[tool.name] |= set(map(encode, values))
+
+    def holds(self, name: str) -> bool:
+        """Return whether the arguments of a tool are held: it may write something of the user's."""
+        if self._store.ownership.is_closed:
+            return False
+        cell = self._cells.get(name)
+        return cell is None or not cell.tool.read_only or name in self._liars
+
+    # What is sent
+
+    def line(self, line: Line, made: Collection[bytes] = ()) -> Line:
+        """Return a line of the client with the arguments of its calls as they may be sent.
+
+        ``made`` are values that the calls of its session have made, as JSON texts.
+        """
+        if CALL not in line.raw:
+            return line
+        raw = self._held(line.raw, made)
+        if raw == line.raw:
+            return line
+        if line.message is ABSENT or PARAMS not in line.message:
+            return line.with_raw(raw)
+        return Line(True, raw, line.at, json.loads(raw))
+
+    def arguments(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Return arguments as they may be sent; None if the schema does not allow them any longer."""
+        self.meet([tool], revisions.LATEST_HANDSHAKE)
+        before = encode(arguments)
+        held = self.text(tool.name, before, must_stay_valid=True)
+        if held == before:
+            return arguments
+        made: dict[str, Any] | None = None if held is None else json.loads(held)
+        return made
+
+    def text(self, name: str, arguments: bytes, *, must_stay_valid: bool = False) -> bytes | None:
+        """Return the JSON text of arguments of a tool as it may be sent.
+
+        None if they must stay valid, and would not.
+        """
+        if not self.holds(name):
+            return arguments
+        held = replaced(arguments, self._changes(name, list(scalars(arguments)), 0, ()))
+        cell = self._cells.get(name)
+        if must_stay_valid and held != arguments and cell is not None:
+            allows = cell.filling.allows
+            return None if allows(json.loads(arguments)) and not allows(json.loads(held)) else held
+        return held
+
+    def _held(self, raw: bytes, made: Collection[bytes]) -> bytes:
+        names: dict[tuple[str | int, ...], str] = {}
+        given: dict[tuple[str | int, ...], list[Scalar]] = defaultdict(list)
+        for one in scalars(raw):
+            at = one.path.index(PARAMS) if PARAMS in one.path[:2] else -1
+            inner = one.path[at + 1 : at + 2] if at >= 0 else ()
+            if inner == (NAME,) and not one.is_name and len(one.path) == at + 2:
+                names[one.path[:at]] = one.text or ""
+            elif inner == (ARGUMENTS,):
+                given[one.path[:at]].append(one)
+        changes = [
+            change
+            for prefix, some in given.items()
+            if self.holds(name := names.get(prefix, ""))
+            for change in self._changes(name, some, len(prefix) + 2, made)
+        ]
+        return replaced(raw, sorted(changes, key=lambda change: change[0].start)) if changes else raw
+
+    def _changes(
+        self, name: str, given: Collection[Scalar], depth: int, made: Collection[bytes]
+    ) -> Iterator[tuple[Scalar, bytes]]:
+        """Yield what takes the place of scalars of arguments, whose paths begin at a ``depth``."""
+        cell = self._cells.get(name) or Cell(Tool(_NO_DEFINITION), "")
+        is_inside = self._is_inside(cell, given, depth)
+        for one in given:
+            path = one.path[depth:]
+            member = cell.member(path)
+            is_declared = member.path in cell.members
+            if one.is_name and not (is_declared and (*member.path, one.text) not in cell.members):
+                continue
+            if cell.members and not is_declared and one.text is None:
+                continue
+            new = self._new(cell, member, one, made, is_inside=is_inside)
+            if new is not None:
+                yield one, encode(new)
+
+    def _is_inside(self, cell: Cell, given: Collection[Scalar], depth: int) -> bool:
+        """Return whether arguments are about what is in a file of ours: each path in them is one."""
+        texts = [(cell.member(one.path[depth:]), one.text) for one in given if not one.is_name]
+        paths = [text for member, text in texts if text is not None and wants_path(member)]
+        others = [text for member, text in texts if text is not None and not is_content(member)]
+        ours = self._store.ownership.ours
+        are_ours = bool(paths) and all(is_fresh(text, self._marks(text), ours) for text in paths)
+        return are_ours and not any(leads_outside(text, ours) for text in others)
+
+    def _marks(self, text: str) -> list[str]:
+        """Return the words of this run, which nobody else has, that may be in a text."""
+        return [self._store.ownership.text, *(core for core in self.cores if core in text)]
+
+    # One value
+
+    def _new(
+        self, cell: Cell, member: Member, one: Scalar, made: Collection[bytes], *, is_inside: bool
+    ) -> Any:
+        """Return what is sent in place of a value; None if that is the value itself."""
+        text, number = one.text, one.number
+        if text is None and number is None:
+            return None
+        key = encode(text) if text is not None else one.raw
+        if key in self._vouched[cell.tool.name] or key in made:
+            return None
+        if text is None:
+            assert number is not None
+            return self._new_number(cell, member, number)
+        if self._may_send(cell, member, text, is_inside=is_inside):
+            return None
+        return self._like(cell, member, text)
+
+    def _may_send(self, cell: Cell, member: Member, text: str, *, is_inside: bool) -> bool:
+        """Return whether a text names a thing of this run, or nothing."""
+        ours = self._store.ownership.ours
+        if is_fresh(text, self._marks(text), ours) or (is_content(member) and not cell.is_deleting):
+            return True
+        if self._is_made(cell.tool, text):
+            return True
+        if leads_outside(text, ours):
+            return False
+        if is_inside and not wants_path(member):
+            return True
+        is_fixed = any(text in _values(part, FIXED) for part in member.parts)
+        is_name = cell.is_deleting or wants_path(member) or is_path(text) or text == PLAIN
+        is_word = not is_name and self._is_word(cell, member, text)
+        return (is_fixed or is_word) and not self._places.has(text)
+
+    def _is_word(self, cell: Cell, member: Member, text: str) -> bool:
+        """Return whether a text is a word of the schema, or of the world, that the tool may have."""
+        known = self._store.get(text)
+        if known is not None and known.origin.kind == "folder" and not self._places.are_ours:
+            return False
+        is_said = any(text in _values(part, ("default", "examples")) for part in member.parts)
+        return is_said or encode(text) in self._words[cell.tool.name]
+
+    def _is_made(self, tool: Tool, value: Any) -> bool:
+        """Return whether a value names what a call has made, or the user lets tools have what was found."""
+        known = self._store.get(value)
+        if known is None or known.owner is Owner.WORD:
+            return False
+        is_found = known.owner is Owner.FOUND
+        is_ours = self._store.ownership.uses_found if is_found else known.origin.kind == ANSWERED
+        return is_ours and bool(self._store.permitted(tool, [known]))
+
+    def _like(self, cell: Cell, member: Member, text: str) -> str | None:
+        """Return a text like another one, and as valid, that names a thing of this run.
+
+        None if the member takes no such text, and this one names nothing.
+        """
+        fits, ours = cell.filling.fits, self._store.ownership.ours
+        was_valid = fits(member, text)
+        fresh = [one for one in self._forms(text) if is_fresh(one, self._marks(one), ours)]
+        for one in fresh:
+            if fits(member, one) == was_valid:
+                return one
+        may_stay = not (cell.is_deleting or leads_outside(text, ours) or self._places.has(text))
+        return None if may_stay and not is_path(text) else fresh[0]
+
+    def _forms(self, text: str) -> Iterator[str]:
+        """Yield texts like another one that have the word of this run."""
+        token = self._store.ownership.text
+        if leads_outside(text, self._store.ownership.ours):
+            yield from self._decoys(text.strip(), token)
+        elif is_path(text):
+            yield str(another(text, token))
+        if text != PLAIN:
+            yield f"{text}{token}"
+            yield f"{text[: -len(token)]}{token}"
+        yield token
+        yield f"{token}@example.com"
+        yield f"https://example.com/{token}"
+
+    def _decoys(self, place: str, token: str) -> Iterator[str]:
+        """Yield texts of the same kind as a place that lead to one of ours."""
+        inner = place.removeprefix("file://").strip("/\\~")
+        if place.startswith(("/", "file:", "\\")):
+            for folder in self._store.ownership.ours.folders[:1]:
+                scheme = "file://" if place.startswith("file:") else ""
+                yield f"{scheme}{folder}/{OUTSIDE}/{inner}"
+                yield f"{scheme}{folder}/{OUTSIDE}/{token}"
+        if "%" in place:
+            yield f"%2e%2e%2f{token}"
+        if ".." in place:
+            yield f"../{token}"
+        if place[1:2] == ":":
+            yield f"{place[:2]}{token}"
+        if place:
+            yield f"~{token}" if place.startswith("~") else f"./{token}"
+
+    def _new_number(self, cell: Cell, member: Member, number: float) -> int | None:
+        """Return the number that is sent in place of another one; None if that may be sent."""
+        is_naming = is_id(member) or (cell.is_deleting and cell.is_told_by_number and member.is_required)
+        is_naming |= "string" in member.types and not is_content(member)
+        is_safe = not abs(number) < EDGE or number != int(number) or number == self._number
+        if not is_naming or is_safe or self._is_made(cell.tool, int(number)):
+            return None
+        if any(number in _values(part, FIXED) for part in member.parts):
+            return None
+        is_same = cell.filling.fits(member, self._number) == cell.filling.fits(member, int(number))
+        return self._number if is_same or cell.is_deleting else None
+
+
+def _values(part: Mapping[str, Any], keywords: Iterable[str]) -> list[Any]:
+    """Return the values that some keywords of a schema list."""
+    found = [part[keyword] for keyword in keywords if keyword in part]
+    return [value for one in found for value in (one if isinstance(one, list) else [one])]
+
+
+@dataclass
+class Gate:
+    """What every line of a run passes before it is sent; it is open until the run has a ``jail``."""
+
+    jail: Jail | None = None
+
+    def __call__(self, line: Line, made: Collection[bytes]) -> Line:
+        """Return the line as it may be sent."""
+        return line if self.jail is None else self.jail.line(line, made)
