@@ -21,8 +21,9 @@ from mcp_conformance.options.table import OPTIONS, read
 from mcp_conformance.outcome import ToolBugs
 from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.requirements.catalogue import use_own_rules
+from mcp_conformance.sandbox.layer import Layer, why_none
 from mcp_conformance.sandbox.policy import Unavailable
-from mcp_conformance.sandbox.sandbox import LANDLOCK, NAMESPACES, NONE, Choice, Sandbox
+from mcp_conformance.sandbox.sandbox import LANDLOCK, NAMESPACES, NONE, Choice, Sandbox, is_root
 from mcp_conformance.target.contract import FILE, Contract
 from mcp_conformance.target.settings import KEPT, Settings
 from mcp_conformance.transport.credentials import HIDDEN, redacted, secrets_of
@@ -129,6 +130,7 @@ def read_settings(chosen: Chosen) -> Settings:
         sandbox=confinement,
         **setting_values(chosen),
     )
+    settings = replace(settings, layer=layer(chosen, settings))
     return replace(settings, backend=backend(chosen, settings)) if chosen.has("backend") else settings
 
 
@@ -284,17 +286,34 @@ def _login(chosen: Chosen, http: HttpServer | None) -> LiveLogin | None:
     return login
 
 
+def layer(chosen: Chosen, settings: Settings) -> Layer | None:
+    """Return what holds the writes of the server; None where a sandbox or the user says otherwise.
+
+    Raises `BadOption`.
+    """
+    is_ours = settings.http is None or not settings.http.url
+    if chosen.has("sandbox") or not is_ours or not settings.may_call_writing:
+        return None
+    if is_root() and (reason := why_none()):
+        raise chosen.error(
+            "call",
+            f"root calls tools that may write, and nothing holds what they write here ({reason}): be another "
+            "user, or give --sandbox none",
+        )
+    return Layer(read(chosen, "allow-write", ()))
+
+
 def sandbox(chosen: Chosen, http: HttpServer | None) -> Sandbox | None:
     """Return the sandbox that the user chose; None without one.  Raises `BadOption`."""
-    text = chosen.text("sandbox") or NONE
-    given = next(filter(chosen.has, ALLOWANCES), "")
-    if text == NONE and given:
+    text = chosen.text("sandbox")
+    given = next((one for one in ALLOWANCES if chosen.has(one) and (text or one != "allow-write")), "")
+    if text in ("", NONE) and given:
         raise chosen.error(given, f"it needs {chosen.shown('sandbox')}")
-    if text != NONE and http is not None and http.url:
+    if text not in ("", NONE) and http is not None and http.url:
         raise chosen.error("sandbox", "it confines a command, not a server at a URL")
     read_paths, write_paths, hosts = (read(chosen, name, ()) for name in ALLOWANCES)
     try:
-        return Choice(text, read_paths, write_paths, hosts, listens=http is not None).sandbox()
+        return Choice(text or NONE, read_paths, write_paths, hosts, listens=http is not None).sandbox()
     except Unavailable as reason:
         raise chosen.error("sandbox", reason) from None
 

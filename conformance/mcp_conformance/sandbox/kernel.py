@@ -28,6 +28,11 @@ def unshare(flags: int) -> None:
     _checked(_libc().unshare(flags))
 
 
+def setns(opened: int, kind: int) -> None:
+    """Enter the namespace of a kind that an open file names.  Raises `OSError`."""
+    _checked(_libc().setns(opened, kind))
+
+
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
     """Mount a file system.  Raises `OSError`."""
     words = (os.fsencode(one) for one in (source, target, kind))

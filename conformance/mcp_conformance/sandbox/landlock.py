@@ -63,14 +63,44 @@ def restrict(policy: Policy) -> None:
     files = _file_accesses(version)
     holds_ports = version >= TCP_ABI and not policy.network and not policy.is_apart
     ports = BIND_TCP | CONNECT_TCP if holds_ports else 0
-    scoped = SIGNALS | ABSTRACT_SOCKETS if version >= SIGNAL_ABI else 0
-    size = 24 if version >= SIGNAL_ABI else 16 if version >= TCP_ABI else 8
-    rules = syscall(CREATE_RULESET, ctypes.byref(_Ruleset(files, ports, scoped)), ctypes.c_size_t(size), 0)
+    rules = _ruleset(version, files, ports, SIGNALS | ABSTRACT_SOCKETS)
     _allow(rules, (*SYSTEM, *policy.read), READ)
     _allow(rules, DEVICES, files & (OF_FILES & ~EXECUTE))
     _allow(rules, (*policy.write, *(OWN if policy.is_inside else ())), files)
     if ports and policy.port:
         syscall(ADD_RULE, rules, PORT_RULE, ctypes.byref(_PortRule(BIND_TCP, policy.port)), 0)
+    _enforce(rules)
+
+
+def hold_writes(paths: Iterable[str]) -> None:
+    """Let this process and those it starts write below these paths and to devices alone, and signal no other.
+
+    All may be read.  Raises `OSError`.
+    """
+    version = abi()
+    files = _file_accesses(version) & ~READ
+    rules = _ruleset(version, files, 0, SIGNALS)
+    _allow(rules, (*paths, "/dev"), files)
+    _enforce(rules)
+
+
+def keep_signals() -> None:
+    """Let this process and those it starts signal no others, where the system can hold that.
+
+    Raises `OSError`.
+    """
+    if (version := abi()) >= SIGNAL_ABI:
+        _enforce(_ruleset(version, 0, 0, SIGNALS))
+
+
+def _ruleset(version: int, files: int, ports: int, scoped: int) -> int:
+    """Return the number of an open new ruleset, which holds these accesses as far as the version can."""
+    held = _Ruleset(files, ports, scoped if version >= SIGNAL_ABI else 0)
+    size = 24 if version >= SIGNAL_ABI else 16 if version >= TCP_ABI else 8
+    return syscall(CREATE_RULESET, ctypes.byref(held), ctypes.c_size_t(size), 0)
+
+
+def _enforce(rules: int) -> None:
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     syscall(RESTRICT_SELF, rules, 0)
     os.close(rules)

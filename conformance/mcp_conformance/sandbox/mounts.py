@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import sys
 
-from mcp_conformance.sandbox.kernel import mount, syscall
+from mcp_conformance.sandbox.kernel import mount, syscall, unmount
 
 OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442
 """The numbers of the system calls, on every machine."""
 CLONE_TREE, RECURSIVE, EMPTY_PATH = 1, 0x8000, 0x1000
 FROM_EMPTY_PATH = 4
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s390x": 217}
+"""The number of the system call that changes the root."""
+DETACH = 2
 HERE = -100
 """The directory that relative paths start from, where an open directory could stand."""
 READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTION = 1, 2, 4, 8
@@ -63,6 +67,18 @@ def tree(source: str, attributes: int, users: int = -1) -> int:
 def attach(copy: int, target: str) -> None:
     """Mount a copy of mounts at a path.  Raises `OSError`."""
     syscall(MOVE_MOUNT, copy, b"", HERE, os.fsencode(target), FROM_EMPTY_PATH)
+
+
+def change_root(folder: str) -> None:
+    """Make a mounted folder the root of this namespace; the old root is gone.  Raises `OSError`."""
+    number = PIVOT_ROOT.get(platform.machine())
+    if number is None:
+        raise OSError(f"the root cannot be changed on {platform.machine()}")
+    os.chdir(folder)
+    # The old root is put on the new one, and taken away: no folder for it is needed.
+    syscall(number, b".", b".")
+    unmount(".", DETACH)
+    os.chdir("/")
 
 
 def set_attributes(path: str, attributes: int) -> None:

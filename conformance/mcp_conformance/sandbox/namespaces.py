@@ -37,6 +37,24 @@ def enter(kinds: int, *, shown: int | None = None) -> None:
     _write("self", "gid_map", f"{group if shown is None else shown} {group} 1")
 
 
+def keep_users(child: int) -> None:
+    """Let each user and group of this namespace be the same one in that which a child has entered.
+
+    Without the privilege to do that, the child's own user alone is.  Raises `OSError`.
+    """
+    ranges = [line.split() for line in Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()]
+    every = "\n".join(f"{first} {first} {count}" for first, _, count in ranges)
+    try:
+        _write(str(child), "uid_map", every)
+    except OSError:
+        _write(str(child), "uid_map", f"{os.getuid()} {os.getuid()} 1")
+    try:
+        _write(str(child), "gid_map", every)
+    except OSError:
+        _write(str(child), "setgroups", "deny")
+        _write(str(child), "gid_map", f"{os.getgid()} {os.getgid()} 1")
+
+
 def become_other(user: int) -> None:
     """Let root become another user and group, for good.  Raises `OSError`."""
     become_user(user)

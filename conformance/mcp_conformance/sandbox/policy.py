@@ -25,6 +25,8 @@ TRY, LIMITS, SHOWN = "--try", "--limits", "--shown"
 """What `launch` takes in place of a policy: to write what works here, to limit resources alone, and to show
 the files as another user's besides.
 """
+MAKE, ENTER, HOLD = "--make", "--enter", "--hold"
+"""What `layering` takes: to make a layer, to enter one, and to hold writes by Landlock."""
 OTHER_USER = 0x7F00_0000
 """The user that a server of root is outside, of which no file is: the same for all, as root has no others.
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import platform
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 
 from mcp_conformance.sandbox import mounts
-from mcp_conformance.sandbox.kernel import mount, syscall, unmount
+from mcp_conformance.sandbox.kernel import mount
 from mcp_conformance.sandbox.mounts import NO_DEVICES, NO_EXECUTION, NO_SUID, READ_ONLY
 from mcp_conformance.sandbox.policy import DEVICES, OWN, SYSTEM, Policy
 
@@ -23,9 +22,6 @@ KEPT = ("/etc", "/sys")
 """The folders of the system with files that only root may read."""
 OWN_BYTES = 1 << 30
 LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
-PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s390x": 217}
-"""The number of the system call that changes the root."""
-DETACH = 2
 MAX_LINKS = 40
 """How many links of a path are followed, as in Linux."""
 
@@ -82,7 +78,8 @@ class View:
             with suppress(FileExistsError):
                 os.makedirs(os.path.dirname(BASE + path), exist_ok=True)  # noqa: PTH103, PTH120
                 os.symlink(text, BASE + path)  # noqa: PTH211
-        _pivot()
+        mounts.change_root(BASE)
+        mounts.set_attributes("/", READ_ONLY)
 
 
 def _tree(path: str, attributes: int, users: int) -> int:
@@ -101,18 +98,6 @@ def _make(path: str, *, is_folder: bool) -> None:
     os.makedirs(BASE + folder, exist_ok=True)  # noqa: PTH103
     if not is_folder and not os.path.exists(BASE + path):  # noqa: PTH110
         os.close(os.open(BASE + path, os.O_CREAT | os.O_WRONLY))
-
-
-def _pivot() -> None:
-    number = PIVOT_ROOT.get(platform.machine())
-    if number is None:
-        raise OSError(f"the root cannot be changed on {platform.machine()}")
-    os.chdir(BASE)
-    # The old root is put on the new one, and taken away: no folder for it is needed.
-    syscall(number, b".", b".")
-    unmount(".", DETACH)
-    os.chdir("/")
-    mounts.set_attributes("/", READ_ONLY)
 
 
 def _is_below(path: str, others: Iterable[str]) -> bool:

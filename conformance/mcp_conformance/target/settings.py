@@ -17,6 +17,7 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.sandbox.confined import Confined, Start
+from mcp_conformance.sandbox.layer import Layer
 from mcp_conformance.sandbox.sandbox import UNCONFINED_ROOT, Sandbox, is_root
 from mcp_conformance.tap.sessions import Recorded
 from mcp_conformance.target.contract import Contract
@@ -81,12 +82,12 @@ class Settings:
     instead; ``calls_per_tool`` limits the fuzzer; 0 is no choice.  ``tool_limits`` hold for single tools.
     ``expanded`` are the variables whose values are in the command, for reports to leave them out.
     Without a ``cwd`` the server works in the ``throwaway`` folder, its home is there unless ``inherit_home``;
-    without a ``throwaway`` folder it works here.  A ``sandbox`` confines it, a ``backend`` is every host that
-    it can reach.  ``budgets`` limit figures, in bytes and seconds; ``clients`` are those whose limits are
-    checked.  The ``contract`` is what the server promised, the ``sessions`` what it was
-    recorded to do; ``update`` accepts what it does now.  Relative paths in the command start from
-    ``here``; the path of the working directory in the throwaway folder replaces ``{folder}`` in it, and in
-    ``env``.  ``on_wait`` is called during waits, which ``clock`` measures.
+    without a ``throwaway`` folder it works here.  A ``sandbox`` confines it, or a ``layer`` holds what it
+    writes elsewhere; a ``backend`` is every host that it can reach.  ``budgets`` limit figures, in bytes and
+    seconds; ``clients`` are those whose limits are checked.  The ``contract`` is what the server promised,
+    the ``sessions`` what it was recorded to do; ``update`` accepts what it does now.  Relative paths in the
+    command start from ``here``; the path of the working directory in the throwaway folder replaces
+    ``{folder}`` in it, and in ``env``.  ``on_wait`` is called during waits, which ``clock`` measures.
     ``database`` remembers the values that failed, if it is not Hypothesis's own; ``kept`` is the directory
     for what is learned of the tools, None to keep nothing.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
@@ -107,6 +108,7 @@ class Settings:
     inherit_home: bool = False
     throwaway: Throwaway | None = None
     sandbox: Sandbox | None = None
+    layer: Layer | None = field(default=None, compare=False)
     backend: Backend | None = field(default=None, compare=False)
     timeout: float = 30.0
     start_timeout: float = 30.0
@@ -186,6 +188,8 @@ class Settings:
         """What a report says of what confines the server, or of a server of root that nothing confines."""
         if self.sandbox is not None:
             return (f"sandbox: {self.sandbox.describe(listens=self.http is not None)}",)
+        if self.layer is not None:
+            return (self.layer.describe(),)
         is_ours = self.http is None or not self.http.url
         return (UNCONFINED_ROOT,) if is_ours and is_root() else ()
 
@@ -205,6 +209,11 @@ class Settings:
             pattern == "all" or (pattern == "readonly" and tool.read_only) or fnmatchcase(tool.name, pattern)
             for pattern in self.call
         )
+
+    @property
+    def may_call_writing(self) -> bool:
+        """Whether the user permits calls of tools that do not say that they only read."""
+        return any(pattern not in ("readonly", "none") for pattern in self.call)
 
     def tests(self, tool: Tool) -> bool:
         """Return whether a listed tool is tested (``--tool``, ``--not-tool``)."""
@@ -296,7 +305,10 @@ class Settings:
 
     def within(self, throwaway: Throwaway) -> Settings:
         """Return the settings for a throwaway folder; in the user's calls its path replaces ``{folder}``."""
-        placed = replace(self, throwaway=throwaway)
+        layer = self.layer.over(throwaway.root) if self.layer is not None else None
+        if layer is not None:
+            throwaway.at_end(layer.close)
+        placed = replace(self, throwaway=throwaway, layer=layer)
         folder = placed.folder
         assert folder is not None
 
@@ -399,9 +411,9 @@ class Settings:
         own: Mapping[str, str],
         cwd: Path | None,
     ) -> Confined | None:
-        """Return the command that starts this one in the sandbox, and in the network of the backend.
+        """Return the command that starts this one in the sandbox, the network of the backend, the layer.
 
-        None without either.
+        None without any.
         """
         confined, sandbox = None, self.sandbox
         if sandbox is not None and self.backend is not None:
@@ -420,4 +432,6 @@ class Settings:
             plain = Confined((*self.launcher, *command), environment)
             is_sandboxed, listens = sandbox is not None, self.http is not None
             confined = self.backend.around(confined or plain, own, is_sandboxed=is_sandboxed, listens=listens)
+        if self.layer is not None:
+            confined = self.layer.around(confined or Confined((*self.launcher, *command), environment))
         return confined

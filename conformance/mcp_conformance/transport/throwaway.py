@@ -73,6 +73,7 @@ class Throwaway:
         self.renewals = 0
         self._is_furnished = False
         self._files: list[Path] = []
+        self._ends: list[Callable[[], object]] = []
 
     def restore(self) -> None:
         """Make the directories that are not there: a server may have deleted the one that it works in.
@@ -147,6 +148,10 @@ class Throwaway:
         self._files.append(file)
         return True
 
+    def at_end(self, call: Callable[[], object]) -> None:
+        """Have something called before the folder is deleted, when no process of the server is left."""
+        self._ends.append(call)
+
     def variables(self) -> dict[str, str]:
         """Return the environment variables that name its directories; create them."""
         places = dict.fromkeys(HOMES, self.home) | dict.fromkeys(TEMPORARY, self.temporary)
@@ -157,6 +162,8 @@ class Throwaway:
 
     def remove(self) -> None:
         """Delete the folder and the files that were put elsewhere, as far as that is possible."""
+        for call in self._ends:
+            call()
         for file in self._files:
             with suppress(OSError):
                 file.unlink()
