@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_conformance.sandbox.layer import Layer
 from mcp_conformance.transport.files import regular_bytes
 from mcp_conformance.transport.throwaway import Throwaway
 
@@ -25,6 +26,8 @@ PERHAPS_OWN = re.compile(
 """Matches the name of one that may be a program's own: only what is done by any call shows that."""
 DATA = ((".local", "share"), ("AppData", "Roaming"))
 """The hidden folders of a home that are meant for the user's data."""
+TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108
+"""Where programs keep what lasts no longer than they do."""
 VARYING = re.compile(r"[0-9a-fA-F]{6,}|\d+")
 """The part of a name that is another one for each file."""
 MAX_FILES = 5000
@@ -36,11 +39,15 @@ BAIT_TEXT = "This file is not the server's.\n"
 
 @dataclass(frozen=True)
 class FileState:
-    """A file: its ``size`` in bytes, ``version``, which changes whenever it is written, and ``digest``."""
+    """A file: its ``size`` in bytes, ``version``, which changes whenever it is written, and ``digest``.
+
+    One that ``is_gone`` was there before the run, outside of its folders.
+    """
 
     size: int
     version: tuple[int, int]
     digest: str
+    is_gone: bool = False
 
 
 Differ = Callable[[FileState, FileState], bool]
@@ -48,9 +55,12 @@ Contents = Mapping[str, FileState]
 """The files by their path in the folder."""
 
 
-def contents(folder: Throwaway) -> Contents | None:
-    """Return the files that are not the state of a program; None if there are too many to look at."""
-    found: dict[str, FileState] = {}
+def contents(folder: Throwaway, layer: Layer | None = None) -> Contents | None:
+    """Return the files that are not the state of a program; None if there are too many to look at.
+
+    With a ``layer`` those are among them, by their absolute paths, that were written or deleted elsewhere.
+    """
+    found = {} if layer is None else dict(_elsewhere(layer))
     for path in _paths(folder):
         if len(found) == MAX_FILES:
             return None
@@ -72,6 +82,13 @@ def _paths(folder: Throwaway) -> Iterator[Path]:
                 yield from _below(path)
     for names in DATA:
         yield from _below(folder.home.joinpath(*names))
+
+
+def _elsewhere(layer: Layer) -> Iterator[tuple[str, FileState]]:
+    for path, state in layer.changes().items():
+        if not path.startswith(TEMPORARY) and not any(map(OWN_STATE.search, path.split("/"))):
+            size, *version = state or (0, 0, 0)
+            yield path, FileState(size, (version[0], version[1]), str(state), is_gone=state is None)
 
 
 def _below(place: Path) -> Iterator[Path]:
@@ -117,9 +134,13 @@ def changed(before: Contents, after: Contents) -> tuple[FileChange, ...]:
 
 
 def _changes(before: Contents, after: Contents, differ: Differ) -> tuple[FileChange, ...]:
-    new = [FileChange(path, "wrote") for path, file in after.items() if path not in before and file.size]
+    new = [
+        FileChange(path, "deleted" if file.is_gone else "wrote")
+        for path, file in after.items()
+        if path not in before and (file.size or file.is_gone)
+    ]
     others = [
-        FileChange(path, "changed")
+        FileChange(path, "deleted" if file.is_gone else "changed")
         for path, file in after.items()
         if path in before and differ(before[path], file)
     ]

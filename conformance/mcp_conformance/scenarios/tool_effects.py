@@ -15,7 +15,6 @@ from mcp_conformance.scenarios.folder_contents import Baits, FileChange, changed
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.sessions import CALLS
-from mcp_conformance.transport.throwaway import Throwaway
 
 UNSEEN = "what the server sends is not visible: --sandbox auto shows it, if the system has empty networks"
 MAX_FILE_CHANGES = 3
@@ -67,7 +66,11 @@ def effects_of_tools(server: Server) -> tuple[ToolEffects, ...]:
     calls = [call for call in server.quick_calls() if _is_judged(call) and not call.failed]
     chosen = [call for call in calls if not server.newer_revision_with(call.tool)]
     effects = [found for call in chosen if (found := _effects(server, call)) is not None]
-    return tuple(_judged(one, [other for other in effects if other is not one]) for one in effects)
+    judged = [_judged(one, [other for other in effects if other is not one]) for one in effects]
+    for one in judged:
+        if one.written:
+            server.arguments.world.jail.distrust(one.call.tool.name)
+    return tuple(judged)
 
 
 def _judged(one: ToolEffects, others: Sequence[ToolEffects]) -> ToolEffects:
@@ -99,10 +102,10 @@ def _effects(server: Server, call: Call) -> ToolEffects | None:
 
     with closing(baits):
         baits.put()
-        one = _watch(throwaway, session, call_again)
-        pause = _watch(throwaway, session, lambda: _wait(session, call.reply.seconds))
+        one = _watch(server, session, call_again)
+        pause = _watch(server, session, lambda: _wait(session, call.reply.seconds))
         baits.put()
-        other = _watch(throwaway, session, call_again)
+        other = _watch(server, session, call_again)
     if one is None or pause is None or other is None:
         return None
     replies = [reply for reply in (one.reply, other.reply) if reply is not None]
@@ -124,12 +127,14 @@ def _wait(session: Session, seconds: float) -> None:
     session.wait_for(lambda: False, seconds)
 
 
-def _watch(folder: Throwaway, session: Session, act: Callable[[], Reply | None]) -> _Window | None:
+def _watch(server: Server, session: Session, act: Callable[[], Reply | None]) -> _Window | None:
     """Do something, and return what happened meanwhile; None if there are too many files to look at."""
+    folder, layer = server.settings.throwaway, server.settings.layer
+    assert folder is not None
     known = len(attempts(session))
-    before = contents(folder)
+    before = contents(folder, layer)
     reply = act()
-    after = contents(folder)
+    after = contents(folder, layer)
     if before is None or after is None:
         return None
     return _Window(written(before, after), changed(before, after), tuple(attempts(session)[known:]), reply)

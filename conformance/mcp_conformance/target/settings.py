@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.protocol.text import first_names, named
 from mcp_conformance.sandbox.confined import Confined, Start
 from mcp_conformance.sandbox.layer import Layer
 from mcp_conformance.sandbox.sandbox import UNCONFINED_ROOT, Sandbox, is_root
@@ -189,9 +190,20 @@ class Settings:
         if self.sandbox is not None:
             return (f"sandbox: {self.sandbox.describe(listens=self.http is not None)}",)
         if self.layer is not None:
-            return (self.layer.describe(),)
+            return (self.layer.describe(), *self._written_elsewhere())
         is_ours = self.http is None or not self.http.url
         return (UNCONFINED_ROOT,) if is_ours and is_root() else ()
+
+    def _written_elsewhere(self) -> Iterator[str]:
+        """Yield what the server wrote, or deleted, outside of the run's folders, as far as that is seen."""
+        assert self.layer is not None
+        changes = self.layer.changes()
+        for word, some in (
+            ("wrote", [path for path, state in changes.items() if state is not None]),
+            ("deleted", [path for path, state in changes.items() if state is None]),
+        ):
+            if some:
+                yield f"outside of them it {word} {first_names(list(map(named, sorted(some))))}"
 
     @property
     def rate(self) -> float:

@@ -25,9 +25,9 @@ from mcp_conformance.world.filling import Filling
 from mcp_conformance.world.fitting import is_path, wants_path
 from mcp_conformance.world.known import Owner
 from mcp_conformance.world.made_up import another
-from mcp_conformance.world.members import ITEM, Member, members_of
+from mcp_conformance.world.members import ITEM, Member, members_of, words_of
 from mcp_conformance.world.naming import Places, is_content, is_fresh, is_id, leads_outside
-from mcp_conformance.world.ownership import is_deleting
+from mcp_conformance.world.ownership import DELETING, is_deleting
 from mcp_conformance.world.store import Store
 from mcp_conformance.world.success import leaves_of
 
@@ -110,11 +110,16 @@ class Jail:
         self._words[tool.name] |= set(map(encode, values))
 
     def holds(self, name: str) -> bool:
-        """Return whether the arguments of a tool are held: it may write something of the user's."""
+        """Return whether the arguments of a tool are held: it may write something of the user's.
+
+        It may if it does not say that it only reads, if it was seen to write, and if its name begins with a
+        verb that takes things away.
+        """
         if self._store.ownership.is_closed:
             return False
         cell = self._cells.get(name)
-        return cell is None or not cell.tool.read_only or name in self._liars
+        is_trusted = name not in self._liars and not DELETING & set(words_of(name)[:1])
+        return cell is None or not (cell.tool.read_only and is_trusted)
 
     # What is sent
 

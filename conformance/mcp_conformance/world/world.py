@@ -240,8 +240,10 @@ class World:
             else one
             for path, one in working.known.items()
         }
-        is_permitted = len(self.store.permitted(tool, known.values())) == len(known)
-        return replace(working, known=known, is_recalled=False) if is_permitted else None
+        if len(self.store.permitted(tool, known.values())) < len(known):
+            return None
+        self.jail.note(tool, (one.value for one in known.values()))
+        return replace(working, known=known, is_recalled=False)
 
     def in_order(self, tools: Iterable[Tool]) -> list[Tool]:
         """Return tools in the order in which they worked, the others last: they may need what those make."""
@@ -327,6 +329,7 @@ class World:
         found = [replace(one, owner=Owner.FOUND) for one in old]
         others = self.store.permitted(tool, [one for one in values if one not in old])
         self.store.recall(others)
+        self.jail.note(tool, (one.value for one in others))
         if len(self.store.permitted(tool, found)) + len(others) == len(values):
             self.worked.add(working, self._members_of(tool))
         else:
