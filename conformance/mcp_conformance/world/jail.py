@@ -27,7 +27,7 @@ from mcp_conformance.world.known import Owner
 from mcp_conformance.world.made_up import another
 from mcp_conformance.world.members import ITEM, Member, members_of, words_of
 from mcp_conformance.world.naming import Places, is_content, is_fresh, is_id, leads_outside
-from mcp_conformance.world.ownership import DELETING, is_deleting
+from mcp_conformance.world.ownership import DELETING
 from mcp_conformance.world.store import Store
 from mcp_conformance.world.success import leaves_of
 
@@ -40,6 +40,10 @@ PLAIN = "example"
 """The text that a generator makes where nothing is known."""
 OUTSIDE = "outside"
 """The folder of ours that stands for the root of the file system."""
+LETTERS = str.maketrans("0123456789", "ghijkmnpqr")
+"""What takes the place of digits where a member takes letters only."""
+# Not measured: a name of three characters is likelier to exist.
+MIN_SHORT = 4
 EDGE = 2**31 - 1
 """No id is as great by chance: from here on a number is one of the edges at which representations change."""
 CALL = b"tools/call"
@@ -50,7 +54,8 @@ class Cell:
     """What the jail knows of one tool."""
 
     def __init__(self, tool: Tool, revision: str):
-        self.tool, self.is_deleting = tool, is_deleting(tool)
+        self.tool = tool
+        self.is_deleting = bool(set(words_of(tool.name)) & DELETING)
         self._revision = revision
 
     @cached_property
@@ -88,7 +93,10 @@ class Jail:
         self._vouched: dict[str, set[bytes]] = defaultdict(set)
         self._words: dict[str, set[bytes]] = defaultdict(set)
         self._liars: set[str] = set()
-        self._number = 700_000_000 + crc32(store.ownership.text.encode()) % 100_000_000
+        token = store.ownership.text
+        letters = PLAIN + token[len(PLAIN) :].translate(LETTERS)
+        self._words_of_run = (token, letters, token.upper(), letters.upper())
+        self._number = 700_000_000 + crc32(token.encode()) % 100_000_000
 
     def meet(self, tools: Iterable[Tool], revision: str) -> None:
         """Learn which tools there are; one that may write in any revision is held in each."""
@@ -208,7 +216,7 @@ class Jail:
 
     def _marks(self, text: str) -> list[str]:
         """Return the words of this run, which nobody else has, that may be in a text."""
-        return [self._store.ownership.text, *(core for core in self.cores if core in text)]
+        return [*self._words_of_run, *(core for core in self.cores if core in text)]
 
     # One value
 
@@ -234,6 +242,8 @@ class Jail:
         ours = self._store.ownership.ours
         if is_fresh(text, self._marks(text), ours) or (is_content(member) and not cell.is_deleting):
             return True
+        if any(word.endswith(text) for word in self._words_of_run) and len(text) >= MIN_SHORT:
+            return True
         if self._is_made(cell.tool, text):
             return True
         if leads_outside(text, ours):
@@ -242,13 +252,14 @@ class Jail:
             return True
         is_fixed = any(text in _values(part, FIXED) for part in member.parts)
         is_name = cell.is_deleting or wants_path(member) or is_path(text) or text == PLAIN
-        is_word = not is_name and self._is_word(cell, member, text)
+        is_word = not is_name and _is_named(text) and self._is_word(cell, member, text)
         return (is_fixed or is_word) and not self._places.has(text)
 
     def _is_word(self, cell: Cell, member: Member, text: str) -> bool:
         """Return whether a text is a word of the schema, or of the world, that the tool may have."""
         known = self._store.get(text)
-        if known is not None and known.origin.kind == "folder" and not self._places.are_ours:
+        is_inner = known is not None and known.origin.kind == "folder" and not self._places.are_ours
+        if is_inner or (known is not None and known.owner is Owner.FOUND):
             return False
         is_said = any(text in _values(part, ("default", "examples")) for part in member.parts)
         return is_said or encode(text) in self._words[cell.tool.name]
@@ -270,11 +281,13 @@ class Jail:
         fits, ours = cell.filling.fits, self._store.ownership.ours
         was_valid = fits(member, text)
         fresh = [one for one in self._forms(text) if is_fresh(one, self._marks(one), ours)]
-        for one in fresh:
+        ends = (one[-size:] for one in self._words_of_run for size in (MIN_SHORT + 1, MIN_SHORT))
+        short = (one for one in ends if not self._places.has(one))
+        for one in (*fresh, *short):
             if fits(member, one) == was_valid:
                 return one
-        may_stay = not (cell.is_deleting or leads_outside(text, ours) or self._places.has(text))
-        return None if may_stay and not is_path(text) else fresh[0]
+        is_taken = leads_outside(text, ours) or self._places.has(text) or not _is_named(text)
+        return fresh[0] if is_taken or cell.is_deleting or is_path(text) else None
 
     def _forms(self, text: str) -> Iterator[str]:
         """Yield texts like another one that have the word of this run."""
@@ -286,7 +299,7 @@ class Jail:
         if text != PLAIN:
             yield f"{text}{token}"
             yield f"{text[: -len(token)]}{token}"
-        yield token
+        yield from self._words_of_run
         yield f"{token}@example.com"
         yield f"https://example.com/{token}"
 
@@ -318,6 +331,11 @@ class Jail:
             return None
         is_same = cell.filling.fits(member, self._number) == cell.filling.fits(member, int(number))
         return self._number if is_same or cell.is_deleting else None
+
+
+def _is_named(text: str) -> bool:
+    """Return whether a text has a letter or a digit: one without may stand for all that there is."""
+    return any(map(str.isalnum, text))
 
 
 def _values(part: Mapping[str, Any], keywords: Iterable[str]) -> list[Any]:
