@@ -185,6 +185,7 @@ class MemorySettings(Settings):
     """Settings that start a server in memory: ``serve`` takes its stdout and stderr and returns it."""
 
     serve: Callable[[Pipe, Pipe], Reference] | None = None
+    holds_writes = True  # a server in memory of ours writes nowhere
 
     def start(self):
         """Start one server."""

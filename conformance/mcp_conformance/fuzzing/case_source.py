@@ -107,8 +107,11 @@ def invalid_cases(schema: Any, revision: str, usual: Reply, *, clear: bool = Fal
 
 
 def held_case(case: Case, tool: str, jail: Jail) -> Case | None:
-    """Return a case as a tool may get it; None if its valid arguments would no longer be valid."""
-    text = jail.text(tool, case.text, must_stay_valid=case.valid)
+    """Return a case as a tool may get it; None if it may not, or valid arguments would no longer be valid."""
+    try:
+        text = jail.text(tool, case.text, must_stay_valid=case.valid)
+    except NoExample:
+        return None
     return case if text == case.text else None if text is None else replace(case, text=text)
 
 

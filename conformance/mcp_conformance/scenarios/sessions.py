@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mcp_conformance.client.replaying import Manner, ReplayStep, replay
 from mcp_conformance.client.tool_call import Tool
@@ -104,6 +105,18 @@ def _obstacles(server: Server, session: Recorded) -> Iterator[str]:
         yield f"it calls {first_names(denied)}, which --call {','.join(denied)} permits"
     if left_out := [tool.name for tool in calls if not settings.tests(tool)]:
         yield f"it calls {first_names(left_out)}, which --tool or --not-tool leaves out"
+    for name, arguments in recorded_arguments(session):
+        if taken := server.arguments.world.jail.taken(name, arguments):
+            what = first_names([named(one) for one in taken])
+            yield f"it gives {named(name)} what is there already ({what}), which --found-values permits"
+
+
+def recorded_arguments(session: Recorded) -> Iterator[tuple[str, Any]]:
+    """Yield the name of the tool and the arguments of each call that a session has recorded."""
+    for line in session.lines:
+        for message in line.parts() if line.sent else ():
+            if part(message, "method") == "tools/call":
+                yield str(part(message, "params", "name")), part(message, "params", "arguments")
 
 
 def _called(server: Server, session: Recorded) -> list[Tool]:

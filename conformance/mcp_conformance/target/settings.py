@@ -223,6 +223,13 @@ class Settings:
         )
 
     @property
+    def holds_writes(self) -> bool:
+        """Whether the server can change none of the user's files, once it has started."""
+        if self.sandbox is not None:
+            return not self.sandbox.write
+        return self.layer is not None and (self.layer.is_held or not self.layer.reason)
+
+    @property
     def may_call_writing(self) -> bool:
         """Whether the user permits calls of tools that do not say that they only read."""
         return any(pattern not in ("readonly", "none") for pattern in self.call)

@@ -66,7 +66,7 @@ def world_of(settings: Settings) -> World:
     world.add(found)
     if settings.found_values and throwaway is not None:
         world.add(one for path in theirs for one in _own_file(path, f"{text}.txt", throwaway))
-    settings.gate.jail = world.jail
+    settings.gate.jail, world.jail.is_confined = world.jail, lambda: settings.holds_writes
     for sample in filter(None, (*settings.samples, settings.failing_call, settings.mutating_call)):
         world.jail.vouch(sample.tool, sample.arguments)
     return world

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from zlib import crc32
 
 from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.generation import NoExample
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import ABSENT, Line, encode
 from mcp_conformance.protocol.scalars import Scalar, replaced, scalars
@@ -84,11 +85,13 @@ class Jail:
     """Holds the arguments of the tools that may write, by what the ``store`` knows of values.
 
     ``places`` are the folders in which a relative name may exist; ``cores`` are the fresh words of sequences.
+    ``is_confined`` says whether something else keeps the user's files safe from the server.
     """
 
     def __init__(self, store: Store, places: Places | None = None):
         self._store, self._places = store, places if places is not None else Places()
         self.cores: set[str] = set()
+        self.is_confined: Callable[[], bool] = lambda: False
         self._cells: dict[str, Cell] = {}
         self._vouched: dict[str, set[bytes]] = defaultdict(set)
         self._words: dict[str, set[bytes]] = defaultdict(set)
@@ -129,12 +132,20 @@ class Jail:
         is_trusted = name not in self._liars and not DELETING & set(words_of(name)[:1])
         return cell is None or not (cell.tool.read_only and is_trusted)
 
+    def taken(self, name: str, arguments: Any) -> list[str]:
+        """Return what in recorded arguments of a tool names something of the user's that it may not get."""
+        ownership = self._store.ownership
+        if self.is_confined() or ownership.uses_found or not self.holds(name):
+            return []
+        return list(self._places.taken(arguments, ownership.ours))
+
     # What is sent
 
     def line(self, line: Line, made: Collection[bytes] = ()) -> Line:
         """Return a line of the client with the arguments of its calls as they may be sent.
 
-        ``made`` are values that the calls of its session have made, as JSON texts.
+        ``made`` are values that the calls of its session have made, as JSON texts.  Raises `NoExample` for a
+        call that may not be made.
         """
         if CALL not in line.raw:
             return line
@@ -162,7 +173,12 @@ class Jail:
         """
         if not self.holds(name):
             return arguments
-        held = replaced(arguments, self._changes(name, list(scalars(arguments)), 0, ()))
+        try:
+            held = replaced(arguments, self._changes(name, list(scalars(arguments)), 0, ()))
+        except NoExample:
+            if must_stay_valid:
+                return None
+            raise
         cell = self._cells.get(name)
         if must_stay_valid and held != arguments and cell is not None:
             allows = cell.filling.allows
@@ -192,6 +208,7 @@ class Jail:
     ) -> Iterator[tuple[Scalar, bytes]]:
         """Yield what takes the place of scalars of arguments, whose paths begin at a ``depth``."""
         cell = self._cells.get(name) or Cell(Tool(_NO_DEFINITION), "")
+        self._require_name(cell, given, depth)
         is_inside = self._is_inside(cell, given, depth)
         for one in given:
             path = one.path[depth:]
@@ -204,6 +221,24 @@ class Jail:
             new = self._new(cell, member, one, made, is_inside=is_inside)
             if new is not None:
                 yield one, encode(new)
+
+    def _require_name(self, cell: Cell, given: Collection[Scalar], depth: int) -> None:
+        """Raise `NoExample` if a tool that takes things away would not be told which, and nothing holds it.
+
+        Many take the folder that they work in for what they are not told.
+        """
+        if not cell.is_deleting or self.is_confined():
+            return
+        told = {
+            cell.member(one.path[depth:]).path
+            for one in given
+            if not one.is_name and (one.text is not None or one.number is not None)
+        }
+        for path, member in cell.members.items():
+            is_name = member.is_required and "string" in member.types and not is_content(member)
+            if is_name and path not in told:
+                name = cell.tool.name
+                raise NoExample(f"{name} takes things away, and is not called without {member.name!r} here")
 
     def _is_inside(self, cell: Cell, given: Collection[Scalar], depth: int) -> bool:
         """Return whether arguments are about what is in a file of ours: each path in them is one."""

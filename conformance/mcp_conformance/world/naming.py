@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 from mcp_conformance.world.fitting import ID_WORDS
@@ -107,6 +108,15 @@ class Places:
         if text not in self._known:
             self._known[text] = any(map(self._exists, readings(text.strip())))
         return self._known[text]
+
+    def taken(self, value: Any, ours: Ours) -> Iterator[str]:
+        """Yield the texts in a value, and the names of members, that name what was there before."""
+        if isinstance(value, str):
+            if not ours.is_made(value) and (leads_outside(value, ours) or self.has(value)):
+                yield value
+        elif isinstance(value, Mapping | list):
+            for one in (*value.keys(), *value.values()) if isinstance(value, Mapping) else value:
+                yield from self.taken(one, ours)
 
     def _exists(self, path: str) -> bool:
         if path.startswith("//"):
