@@ -40,6 +40,7 @@ from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import Value, members
+from mcp_conformance.scenarios.decoys import escapes
 from mcp_conformance.scenarios.demanded_members import demanded_members, members_needed
 from mcp_conformance.scenarios.invalid_requests import (
     MALFORMED_PARAMS,
@@ -418,6 +419,16 @@ def is_met_again(server, call, bug):
         return True
     again = tool_bug(call.tool, server.revision, server.call_again(call, call.params))
     return again is not None and again.kind == bug.kind
+
+
+@pytest.mark.requirement("tools.call.access-control")
+@pytest.mark.capability("tools")
+def test_a_tool_that_keeps_to_its_folder_leaves_it_by_no_spelling(server):
+    found = require(escapes(server), skip="no tool takes a file of ours and refuses one beside its folder")
+    for one in found:
+        expected = "a file beside the folder refused, as it is by its plain path"
+        got = f"{one.call.tool.name} {one.what} by {one.path!r}"
+        raise Finding(expected, got, one.lines, tool=one.call.tool.name)
 
 
 def answered_calls(server, call):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
@@ -77,13 +77,11 @@ class Decoys:
     def spellings(self, like: str) -> Iterator[str]:
         """Yield paths to the decoys outside, written as a path that works."""
         folder, slash, _ = like.rpartition("/")
-        inside = PurePosixPath(like).is_absolute() or not folder
-        depth = len(PurePosixPath(folder).relative_to(self.work).parts) if slash and inside else folder.count("/")
-        ups = depth + 1 + (bool(folder) and not inside)
+        here = self.work / folder
         yield f"{folder}{slash}{self.link.name}"
-        yield str(self.like) if slash and inside else f"{'../' * ups}{self.like.parent.name}/{self.like.name}"
-        for step in STEPS:
-            yield f"{folder}{slash}{step * ups}{self.outside.parent.name}/{self.outside.name}"
+        yield str(self.like) if slash and Path(like).is_absolute() else os.path.relpath(self.like, here)
+        outside = os.path.relpath(self.outside, here)
+        yield from (f"{folder}{slash}{outside.replace('../', step)}" for step in STEPS)
 
     def close(self) -> None:
         """Delete all of it."""
@@ -91,3 +89,65 @@ class Decoys:
             file.unlink(missing_ok=True)
         for file in (self.outside, self.like):
             remove_tree(str(file.parent))
+
+
+@scenario
+def escapes(server: Server) -> tuple[Escape, ...] | None:
+    """Return the paths by which tools get at decoys that they refuse by the plain path; None if none refuses.
+
+    A tool is judged that works with a file of ours in its folder, and refuses one beside it.
+    """
+    judged, found = 0, list[Escape]()
+    for call in server.quick_calls():
+        if judged < MAX_TOOLS and not server.newer_revision_with(call.tool):
+            for path, like in _paths_in(server, call):
+                tried = _tried(server, call, path, like)
+                judged += tried is not None
+                found += tried or ()
+    return tuple(found) if judged else None
+
+
+def _paths_in(server: Server, call: Call) -> Iterator[tuple[Steps, str]]:
+    """Yield the first member of a call that worked with a file of the working directory, and the file."""
+    folder = server.settings.folder
+    if folder is None or not is_success(call.reply):
+        return
+    for member in members_of(call.tool.input_schema):
+        for like in values_at(call.arguments, member.path)[:1] if wants_path(member) else ():
+            if isinstance(like, str) and (folder.is_cwd or Path(like).is_absolute()):
+                place = folder.root / like
+                if ".." not in place.parts and place.is_relative_to(folder.root) and place.is_file():
+                    yield member.path, like
+                    return
+
+
+def _tried(server: Server, call: Call, path: Steps, like: str) -> list[Escape] | None:
+    """Return how a tool gets at a decoy; None if it refuses none, or even the file inside."""
+    assert server.settings.folder is not None
+    session = server.shared(CALLS)
+
+    def called(value: str) -> Reply:
+        arguments: dict[str, Any] = deepcopy(call.arguments)
+        put(arguments, path, value)
+        session.made.add(encode(value))  # it leads to a file of ours
+        return session.request("tools/call", {**call.params, "arguments": arguments})
+
+    with closing(Decoys(server.settings.folder.root, Path(like).suffix)) as decoys:
+        decoys.put()
+        inside = decoys.inside.name if not Path(like).is_absolute() else str(decoys.inside)
+        if called(inside).value is None or not is_success(called(inside)):
+            return None
+        decoys.put()
+        if not _refuses(called(str(decoys.outside))) or decoys.became(called(str(decoys.outside))):
+            return None
+        found = []
+        for spelling in decoys.spellings(like):
+            decoys.put()
+            reply = called(spelling)
+            if what := decoys.became(reply):
+                found.append(Escape(call, spelling, what, reply.lines))
+        return found
+
+
+def _refuses(reply: Reply) -> bool:
+    return reply.fault is None and (reply.error is not None or reply.is_tool_error)
