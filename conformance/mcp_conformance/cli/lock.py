@@ -19,10 +19,10 @@ from mcp_conformance.report.exit_status import FAILED, PASSED
 from mcp_conformance.report.model import plural
 from mcp_conformance.report.text import server_lines
 from mcp_conformance.scenarios.contract import KINDS, Observed, differences, observed
-from mcp_conformance.target.contract import FILE, BadContract, Contract, from_text, to_text
+from mcp_conformance.target.contract import FILE, Contract, from_text, to_text
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
-from mcp_conformance.transport.files import bounded_text
+from mcp_conformance.transport.files import BadFile, read_file
 from mcp_conformance.transport.throwaway import throwaway_folder
 
 ALL_TOOLS: dict[str, Any] = {"max_tools": sys.maxsize, "only_tools": (), "not_tools": ()}
@@ -49,12 +49,11 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 
 def _contract_in(path: Path) -> Contract | None:
     """Return the contract in a file; None if there is none, or if it has to be written anew."""
+    text = read_file(path, str) if path.exists() else ""
     try:
-        return from_text(bounded_text(path), path.name) if path.exists() else None
-    except (BadContract, UnicodeDecodeError):
+        return from_text(text, path.name)
+    except BadFile:
         return None
-    except OSError as error:
-        raise UsageError(f"lock: {path}: {error.strerror}") from error
 
 
 def _lock(subject: Subject, path: Path, old: Contract | None) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.installation import how_to_install
 from mcp_conformance.options.given import BadOption, Chosen, Given
-from mcp_conformance.options.readers import contract_in, json_value
+from mcp_conformance.options.readers import contract_in
 from mcp_conformance.options.table import OPTIONS, read
 from mcp_conformance.outcome import ToolBugs
 from mcp_conformance.protocol.text import did_you_mean
@@ -26,6 +26,7 @@ from mcp_conformance.sandbox.sandbox import LANDLOCK, NAMESPACES, NONE, Choice, 
 from mcp_conformance.target.contract import FILE, Contract
 from mcp_conformance.target.settings import KEPT, Settings
 from mcp_conformance.transport.credentials import HIDDEN, redacted, secrets_of
+from mcp_conformance.transport.files import BadFile, json_value
 from mcp_conformance.transport.http.endpoint import is_loopback
 from mcp_conformance.transport.http.server import DEFAULT_PATH, PORT, HttpServer
 from mcp_conformance.transport.http.turns import REMOTE_RATE
@@ -228,9 +229,8 @@ def _contract(chosen: Chosen) -> Contract | None:
         return found
     try:
         return contract_in(file, FILE)
-    except (OSError, ValueError) as error:
-        reason = f"{FILE}: {error.strerror}" if isinstance(error, OSError) else error
-        raise chosen.error("contract", reason) from None
+    except BadFile as error:
+        raise chosen.error("contract", error) from None
 
 
 # HTTP and the sandbox ----------------------------------------------------------------------------
