@@ -12,7 +12,7 @@ from typing import Any
 from mcp_conformance.cli.arguments import UsageError, chosen_by, expect_no_more, require_server, usage_errors
 from mcp_conformance.options.probing import probed
 from mcp_conformance.options.readers import NO_FILE
-from mcp_conformance.options.run_options import read_options
+from mcp_conformance.options.run_options import default_place, read_options
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.build import interfaces
 from mcp_conformance.report.exit_status import FAILED, PASSED
@@ -34,7 +34,8 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     expect_no_more(rest)
     server = require_server(options, command, "lock", "lock [options]")
     given = chosen_by(options, server, "lock")
-    path: Path = options.file or given.place / FILE
+    with usage_errors("lock"):
+        path: Path = options.file or default_place(given, "contract", FILE)
     if path.exists() and not options.update:
         raise UsageError(f"lock: {path} is there already: --update renews it")
     if not path.parent.is_dir():

@@ -77,7 +77,7 @@ class Configuration:
     def _given(self, options: Mapping[str, OptionValue], table: str = "") -> dict[str, Given]:
         keys = {option.name: option.file_key for option in OPTIONS}
         return {
-            one: Given(value, f"{self.path}: {table}{keys.get(one, one)}", self.path.parent)
+            one: Given(value, f"{self.path}: {table}{keys.get(one, one)}", self.path.parent, is_in_file=True)
             for one, value in options.items()
         }
 

@@ -65,7 +65,7 @@ def api(given: Given) -> ApiChoice:
     """Return which API the server has, and what goes wrong with it."""
     from mcp_conformance.backend.choice import choice  # noqa: PLC0415
 
-    return choice(given.text, given.path)
+    return choice(given.text, given.own_path)
 
 
 def megabytes(given: Given) -> int:
@@ -260,7 +260,7 @@ def variables_in_file(given: Given) -> dict[str, str]:
     """Return the environment variables in a file."""
     from mcp_conformance.project.env_file import read_env_file  # noqa: PLC0415
 
-    return read_env_file(given.path(given.text))
+    return read_env_file(given.own_path(given.text))
 
 
 def headers(given: Given) -> tuple[tuple[bytes, bytes], ...]:
@@ -301,6 +301,11 @@ def path(given: Given) -> Path:
     return given.path(given.text)
 
 
+def own_path(given: Given) -> Path:
+    """Return a path of what a run writes."""
+    return given.own_path(given.text)
+
+
 def paths(given: Given) -> tuple[Path, ...]:
     """Return paths."""
     return tuple(map(given.path, given.texts))
@@ -310,8 +315,9 @@ def report_files(given: Given) -> tuple[Path, ...]:
     """Return paths of files for reports, whose names give the format."""
     from mcp_conformance.report.files import expect_formats  # noqa: PLC0415
 
-    expect_formats(paths(given))
-    return paths(given)
+    found = tuple(map(given.own_path, given.texts))
+    expect_formats(found)
+    return found
 
 
 def existing_paths(given: Given) -> tuple[Path, ...]:
@@ -360,11 +366,11 @@ def sessions(given: Given) -> tuple[Recorded, ...]:
     """Return the recorded sessions in files and folders."""
     from mcp_conformance.tap.sessions import read_sessions  # noqa: PLC0415
 
-    return tuple(read_sessions(map(given.path, given.texts)))
+    return tuple(read_sessions(map(given.own_path, given.texts)))
 
 
 def database(given: Given) -> ExampleDatabase:
     """Return the database of values that failed before, at a URL or in a folder."""
     from mcp_conformance.fuzzing.databases import REDIS, database_at  # noqa: PLC0415  (loads Hypothesis)
 
-    return database_at(given.text if given.text.startswith(REDIS) else str(path(given)))
+    return database_at(given.text if given.text.startswith(REDIS) else str(own_path(given)))

@@ -159,8 +159,16 @@ def other_headers(chosen: Chosen) -> tuple[tuple[bytes, bytes], ...]:
 
 def setting_values(chosen: Chosen) -> Mapping[str, Any]:
     """Return the fields of the settings that an option alone sets.  Raises `BadOption`."""
-    kept = {} if chosen.has("transcripts") else {"transcripts": chosen.place / KEPT}
+    kept = {} if chosen.has("transcripts") else {"transcripts": default_place(chosen, "transcripts", KEPT)}
     return {**kept, **_values(chosen, Settings)}
+
+
+def default_place(chosen: Chosen, name: str, path: str | Path) -> Path:
+    """Return where a run writes what an option names, without the option.  Raises `BadOption`."""
+    try:
+        return Given(str(path), "", chosen.place, is_in_file=True).own_path(str(path))
+    except ValueError as error:  # the project has a link there
+        raise chosen.error(name, error) from error
 
 
 def _values(chosen: Chosen, kind: type[Settings | RunOptions]) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcp_conformance.project.files import expect_inside, repository_root
 from mcp_conformance.project.places import json_lines
 from mcp_conformance.transport.files import BadFile, json_value, read_file
 from mcp_conformance.transport.throwaway import importable, rooted
@@ -248,10 +249,12 @@ def _env_file(about: Mapping[str, Any], variables: _Variables) -> Iterator[tuple
     """Yield the variables in the entry's `envFile`, as VS Code and Cursor read it."""
     if not about.get("envFile"):
         return
-    path = variables.path(about["envFile"])
+    path, root = variables.path(about["envFile"]), repository_root(variables.workspace)
     try:
+        if (root / ".git").exists():
+            expect_inside(root, path)
         lines = read_file(path, str.splitlines, MAX_BYTES)
-    except BadFile as error:
+    except ValueError as error:
         raise _EntryError(f"its envFile: {error}") from error
     for line in lines:
         if (found := ENV_LINE.fullmatch(line)) is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,12 @@ MAX_FILE_BYTES = 16_000_000
 def repository_root(folder: Path) -> Path:
     """Return the root of the git repository around a folder; the folder itself outside a repository."""
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+
+
+def expect_inside(root: Path, path: Path) -> None:
+    """Raise `ValueError` for a path that leads out of a folder, by itself or by a link."""
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise ValueError(f"{path} leads out of {root}: only the command line may name it")
 
 
 def subfolders(folder: Path) -> Iterator[Path]:

@@ -118,7 +118,7 @@ def rewrite(path: Path, rows: Iterable[dict[str, Any]]) -> None:
         with new.open("a", encoding="ascii") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
         shutil.copymode(path, new)
-        new.replace(path.resolve())
+        new.replace(os.path.realpath(path))
     finally:
         new.unlink(missing_ok=True)
 
