@@ -96,6 +96,8 @@ class Login:
         times = (login.given, login.expires, login.when)
         if misfit(login, Login, "login") or not all(0 <= one < MAX_SECONDS for one in times):
             raise ValueError("a member is of the wrong type")
+        if not (login.access_token.isascii() and login.access_token.isprintable()):
+            raise ValueError("no header can have its token")
         return login
 
 
