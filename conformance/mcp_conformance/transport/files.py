@@ -36,6 +36,10 @@ T = TypeVar("T")
 class BadFile(ValueError):  # noqa: N818  (an error of the user, in one line)
     """A file cannot be read, or is not of its kind; the message says which it is and what is wrong."""
 
+    def __str__(self) -> str:
+        """Return the message in one line, whatever the file says."""
+        return super().__str__().replace("\n", "\\n")
+
 
 def read_file(path: Path, read: Callable[[str], T], most: int = MAX_BYTES, *, follows: bool = True) -> T:
     """Return what ``read`` makes of the text of a file, whose `ValueError` gets the name of the file.
