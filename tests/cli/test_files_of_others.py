@@ -90,7 +90,7 @@ JSON: dict[str, Callable[[str], str]] = {
 """Damage to JSON."""
 TOML: dict[str, Callable[[str], str]] = {
     "deep": lambda text: f"a = {DEEP}",
-    "deep keys": lambda text: f"{'a.' * 1_000}a = 1",
+    "deep keys": lambda text: f"{'a.' * 500_000}a = 1",
     "twice": lambda text: text + text + "a = 1\na = 2\n",
     "4,301 digits": lambda text: f"a = {'1' * 4301}\n{text}",
 }
@@ -112,7 +112,7 @@ def test_damaged_bytes_are_one_line(kind: Kind, tmp_path: Path) -> None:
         said = quietly(kind.use, path)
         assert "\n" not in said, name
         assert len(said) < 1000, name
-        may_be_used = name in ("a long number", "deep keys", "empty", "truncated")  # at the end, or in a text
+        may_be_used = name in ("a long number", "empty", "truncated")  # at the end, or in a text
         assert kind.is_kept or said or may_be_used, name
 
 

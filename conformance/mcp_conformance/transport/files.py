@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Callable
@@ -17,11 +18,13 @@ from mcp_conformance.protocol.text import named
 MAX_BYTES = 256_000_000
 """The longest file that is read where its kind names no limit; the largest reports have 5 MB."""
 MAX_TOML_BYTES = 16_000_000
-"""The longest TOML file: Python's reader takes a second for a megabyte of tables."""
+"""The longest TOML file: Python's reader takes some two seconds for a megabyte."""
 MAX_PARTS = 10_000_000
 """The most arrays, objects and commas of a JSON text: a value takes some 64 bytes of memory."""
 MAX_DEPTH = 200
 """The deepest nesting: what walks through a value takes up to three of Python's 1,000 frames for a level."""
+KEYS = re.compile(r"""(?:(?:(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)++""")
+"""The parts of a key of TOML but the last, or such a text: Python's reader takes time by their square."""
 KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
@@ -122,6 +125,8 @@ def json_value(text: str) -> Any:
 
 def toml_value(text: str) -> dict[str, Any]:
     """Return the tables of a TOML text.  Raises `BadFile`."""
+    if any(found[0].count(".") >= MAX_DEPTH for found in KEYS.finditer(text)):
+        raise BadFile("it is nested too deeply")
     try:
         return _flat(tomllib.loads(text))
     except RecursionError:
