@@ -13,11 +13,11 @@ import pytest
 
 from mcp_conformance.backend.cleaning import Cleaner
 from mcp_conformance.backend.exchange import Answered, Asked, Exchange
-from mcp_conformance.backend.har import BadTape
 from mcp_conformance.backend.record import Recorder, better, load, save
 from mcp_conformance.backend.replay import Replayer
 from mcp_conformance.backend.sickness import BY_NAME
 from mcp_conformance.transport.credentials import secrets_of
+from mcp_conformance.transport.files import BadFile
 from mcp_conformance.transport.redaction import Redaction
 from support.networks import program, require_network
 
@@ -136,7 +136,7 @@ def test_a_file_keeps_what_others_have_recorded(tmp_path):
     assert load(path).removed == ("header a", "header b")
     assert list(tmp_path.iterdir()) == [path]
     path.write_bytes(b"\xff")
-    with pytest.raises(BadTape):
+    with pytest.raises(BadFile):
         load(path)
 
 

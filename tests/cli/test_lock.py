@@ -114,7 +114,7 @@ def test_a_broken_contract_is_one_line_and_can_be_renewed(folder, text):
     [
         (("lock",), "no server is given"),
         (("lock", "--contract", "no/such/c.json"), "no such directory"),
-        (("lock", "--update", "--contract", "."), "Is a directory"),
+        (("lock", "--update", "--contract", "."), "a directory, not a file"),
         ((*SELECT, "--contract", "none.json"), "none.json: No such file or directory"),
     ],
 )

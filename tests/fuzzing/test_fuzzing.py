@@ -14,7 +14,7 @@ import pytest
 from hypothesis.database import InMemoryExampleDatabase
 
 from mcp_conformance.client.replaying import replay
-from mcp_conformance.client.transcript import BadTranscript, Transcript
+from mcp_conformance.client.transcript import Transcript
 from mcp_conformance.fuzzing import fuzzer
 from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
@@ -24,6 +24,7 @@ from mcp_conformance.fuzzing.trials import Trials
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.transport.credentials import secrets_of
+from mcp_conformance.transport.files import BadFile
 from mcp_conformance.transport.process import Process
 from mcp_conformance.transport.redaction import Redaction
 from mcp_conformance_fixtures import reference_surface as surface
@@ -336,19 +337,19 @@ def test_transcript_keeps_every_byte(tmp_path):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("", "line 1: a header"),
+        ("", "line 1: not JSON"),
         ("{}\n", "line 1: a header"),
         ("nonsense\n", "line 1: not JSON"),
-        ("[]\n", "line 1: an object is expected"),
+        ("[]\n", "line 1: a header"),
         (
             '{"format": 1, "command": [], "revision": "x", "about": "x"}\n{"sent": true}\n',
-            "a member is missing",
+            "line 2: a row of a session is expected",
         ),
     ],
 )
 def test_file_that_is_not_a_transcript_is_refused(tmp_path, text, error):
     (tmp_path / "t.jsonl").write_text(text)
-    with pytest.raises(BadTranscript, match=error):
+    with pytest.raises(BadFile, match=error):
         Transcript.read(tmp_path / "t.jsonl")
 
 

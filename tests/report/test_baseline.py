@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.baseline import (
-    BadBaseline,
     Baseline,
     BaselineEntry,
     RunEvidence,
@@ -24,6 +23,7 @@ from mcp_conformance.report.baseline import (
 )
 from mcp_conformance.report.model import Result
 from mcp_conformance.requirements.checks import checked
+from mcp_conformance.transport.files import BadFile
 from support import REFERENCE, forked, quick_mutant, run_suite
 from support.nightly import nightly
 
@@ -301,7 +301,7 @@ def test_comment_at_the_head_is_kept_and_entries_have_lines():
     ],
 )
 def test_error_in_the_file_is_one_line(text, message):
-    with pytest.raises(BadBaseline) as caught:
+    with pytest.raises(BadFile) as caught:
         parse(text, "expected.toml")
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
@@ -467,7 +467,7 @@ def test_baseline_can_be_named_in_pytests_configuration(baseline_file, tmp_path)
         (("baseline", "update", "new.toml"), "baseline update: no server is given"),
         (
             ("baseline", "update", "bad.toml", "--", sys.executable),
-            "baseline update: bad.toml:1: an entry needs a",
+            "baseline: bad.toml:1: an entry needs a",
         ),
         (
             ("baseline", "update", "no/new.toml", "--", sys.executable),

@@ -7,10 +7,11 @@ import pytest
 
 from mcp_conformance.survey.cleaning import cleaned, without_hosts
 from mcp_conformance.survey.markdown import render, unexplained
-from mcp_conformance.survey.notes import BadNotes, read_notes
+from mcp_conformance.survey.notes import read_notes
 from mcp_conformance.survey.results import Grade, SurveyResult
 from mcp_conformance.survey.store import Store
 from mcp_conformance.survey.targets import Target, read_targets
+from mcp_conformance.transport.files import BadFile
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ("reports", "reports/backend")
@@ -104,5 +105,5 @@ def test_two_notes_on_one_rule_are_a_mistake(tmp_path):
     path = tmp_path / "notes.toml"
     note = '[[read]]\nrequirement = "ping.responds"\nservers = ["one"]\nnote = "It does not."\n'
     path.write_text(note * 2, encoding="utf-8")
-    with pytest.raises(BadNotes, match=r"one: ping\.responds has two notes"):
+    with pytest.raises(BadFile, match=r"one: ping\.responds has two notes"):
         read_notes(path)

@@ -24,13 +24,13 @@ from mcp_conformance.report.files import file_formats, write_file
 from mcp_conformance.report.formats import badge, badge_json, github, html, sarif, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats import markdown as markdown_format
-from mcp_conformance.report.formats.json import BadReport
 from mcp_conformance.report.formats.page import ASSETS, hues
 from mcp_conformance.report.hosts import AskedHost
 from mcp_conformance.report.model import OfferedTool
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.credentials import redacted, secrets_of
+from mcp_conformance.transport.files import BadFile
 from mcp_conformance.transport.redaction import Redaction
 from mcp_conformance.verdicts import Cause
 from support import REFERENCE, environment, forked, mutant, run_suite
@@ -247,7 +247,7 @@ def test_schema_describes_all_members():
     ("text", "message"),
     [
         ("", "not JSON"),
-        ("[" * 100_000, "not JSON"),
+        ("[" * 100_000, "it is nested too deeply"),
         ("[]", "it is not a report of format 1"),
         ('{"format": 2}', "it is not a report of format 1"),
         ('{"format": 1}', "missing or of the wrong type: 'server'"),
@@ -257,7 +257,7 @@ def test_schema_describes_all_members():
     ids=range(7),
 )
 def test_text_that_is_not_a_report_is_an_error(text, message):
-    with pytest.raises(BadReport, match=re.escape(message)):
+    with pytest.raises(BadFile, match=re.escape(message)):
         json_format.read(text)
 
 

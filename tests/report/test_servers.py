@@ -17,6 +17,7 @@ from mcp_conformance.report.servers import html, junit, markdown, sarif
 from mcp_conformance.report.servers import json as servers_json
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 from mcp_conformance.report.servers.text import table
+from mcp_conformance.transport.files import BadFile
 from support.sample_report import EVIL, REPORT
 
 SCHEMA = json_format.SCHEMA.with_name("servers-1.schema.json")
@@ -46,7 +47,7 @@ def test_the_json_report_has_the_report_of_each_server():
     first, second, third = found["servers"]
     assert first["report"] == json.loads(json_format.render(REPORT))
     assert (second["outcome"], second["line"], third["report"]) == ("passed", 7, None)
-    with pytest.raises(json_format.BadReport, match="it is about several servers"):
+    with pytest.raises(BadFile, match="it is about several servers"):
         json_format.read(servers_json.render(SERVERS))
 
 

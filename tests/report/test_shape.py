@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from mcp_conformance.report.formats import json as json_format
-from mcp_conformance.report.formats.json import BadReport
 from mcp_conformance.report.formats.terminal import concise
+from mcp_conformance.transport.files import BadFile
 from support.sample_report import REPORT
 
 ODD = (None, True, -1, 1e308, "x", "\x1b[31m::error::", [], {}, [1], {"a": 1}, [[]])
@@ -38,7 +38,7 @@ def test_a_report_with_odd_members_is_read_as_one_or_refused(seed):
     for _ in range(50):
         try:
             list(concise(json_format.read(changed(random.choice(known), random.choice(ODD)))))
-        except BadReport:
+        except BadFile:
             refused += 1
     assert refused > 10
 

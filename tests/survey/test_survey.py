@@ -159,7 +159,7 @@ def test_a_result_has_no_credential_of_the_options_for_all():
 def test_the_command_says_what_is_wrong_in_a_line(tmp_path):
     targets = tmp_path / "targets.jsonl"
     targets.write_text(json.dumps({"name": "weather"}), encoding="utf-8")
-    reason = "mcp-conformance: weather: it needs a registry, a command or a url\n"
+    reason = "mcp-conformance: survey: weather: it needs a registry, a command or a url\n"
     assert forked(["survey", "run", str(targets)], tmp_path, 60) == (4, reason)
 
 

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from mcp_conformance.survey.sources import from_config, from_registry
-from mcp_conformance.survey.targets import BadTarget, Target, read_targets, write_targets
+from mcp_conformance.survey.targets import Target, read_targets, write_targets
+from mcp_conformance.transport.files import BadFile
 
 WEATHER = {"name": "weather", "registry": "npm", "package": "@example/weather", "version": "1.2.3"}
 OFFICIAL = "io.modelcontextprotocol.registry/official"
@@ -119,7 +120,7 @@ def test_targets_are_the_same_from_both_kinds_of_files(tmp_path):
     ],
 )
 def test_a_target_that_cannot_be_used_is_named(members, reason):
-    with pytest.raises(BadTarget) as error:
+    with pytest.raises(BadFile) as error:
         Target.from_members(members)
     assert reason in str(error.value)
 
@@ -163,7 +164,7 @@ def test_a_package_of_a_registry_can_be_installed(registry, package, version, pa
 
 @pytest.mark.parametrize(("registry", "package", "version", "packages"), NOT_INSTALLABLE)
 def test_what_an_installer_would_build_or_obey_is_no_package(registry, package, version, packages):
-    with pytest.raises(BadTarget, match="x: "):
+    with pytest.raises(BadFile, match="x: "):
         Target("x", registry, package, version, packages).check()
 
 
@@ -195,7 +196,7 @@ def test_a_wrong_entry_is_left_out_with_its_name(wrong, line, tmp_path):
 def test_what_is_no_answer_of_a_registry_is_said(text, tmp_path):
     path = tmp_path / "answer.json"
     path.write_text(text)
-    with pytest.raises(BadTarget, match="is not an answer of a registry: "):
+    with pytest.raises(BadFile, match=r"is not an answer of a registry: |too deeply"):
         from_registry(path)
 
 
@@ -211,5 +212,5 @@ def test_what_is_no_answer_of_a_registry_is_said(text, tmp_path):
 def test_a_file_that_cannot_be_used_is_named(text, reason, tmp_path):
     path = tmp_path / "targets.jsonl"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(BadTarget, match=reason):
+    with pytest.raises(BadFile, match=reason):
         read_targets(path)

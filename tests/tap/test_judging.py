@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.jsonrpc import Line, encode
 from mcp_conformance.requirements import catalogue
+from mcp_conformance.tap.exchanges import exchanges
 from mcp_conformance.tap.judging import Judgement
 from mcp_conformance.tap.rows import client_rows
 from mcp_conformance.tap.rules import RULES
@@ -357,3 +359,20 @@ def test_each_rule_has_a_fault() -> None:
     broken_here |= {"clientfeature.sampling.tools-capability", "clientfeature.elicitation.mode-supported"}
     ids = {rule.id for rules in RULES.values() for rule in rules}
     assert {id for id in ids if not id.startswith("fromclient.http-")} <= broken_here  # headers: another page
+
+
+@pytest.mark.parametrize("rows", [right(), modern()], ids=["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("odd", ["[]", '{"jsonrpc": "2.0", "id": 1, "method": []}', '{"method": {}}'])
+def test_what_nobody_should_say_is_judged(rows: list[Row], odd: str) -> None:
+    judgement = Judgement()
+    for sent, raw in [*((sent, json.dumps(message)) for sent, message in rows), (CLIENT, odd), (SERVER, odd)]:
+        judgement.see(replace(Line.received(raw.encode(), 0.0), sent=sent))
+    assert {one.side for one in judgement.breaches} == {"client", "server"}
+
+
+@pytest.mark.parametrize("number", ["NaN", "1e999"])
+def test_a_number_that_json_does_not_have_is_played_as_a_text(number: str) -> None:
+    asked = json.dumps(asks(1, "tools/call", name="a", arguments={"a": "@"})).replace('"@"', number)
+    lines = [Line.received(asked.encode(), 0.0), Line.received(json.dumps(answers(1)).encode(), 1.0)]
+    (found,) = exchanges([replace(lines[0], sent=True), lines[1]])
+    assert encode(found.request)

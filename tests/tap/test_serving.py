@@ -21,6 +21,7 @@ from mcp_conformance.tap.matching import learn
 from mcp_conformance.tap.serving import Player
 from mcp_conformance.tap.spoiling import FAULTS, OVER_HTTP, spoiled
 from mcp_conformance.transport.credentials import HIDDEN
+from mcp_conformance.transport.files import BadFile
 from tap.test_judging import CLIENT, SERVER, answers, asks, right, tells
 
 SERVE = [sys.executable, "-m", "mcp_conformance", "serve"]
@@ -307,7 +308,7 @@ def test_sessions_are_served_over_http(recorded: Path) -> None:
 )
 def test_a_mistake_is_one_line(recorded: Path, words: list[str], told: str) -> None:
     options = parser().parse_args(["serve", str(recorded), *words])
-    with pytest.raises(UsageError, match=told) as mistake:
+    with pytest.raises((UsageError, BadFile), match=told) as mistake:
         serve.main(options, [], None)
     assert "\n" not in str(mistake.value)
 

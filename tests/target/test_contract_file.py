@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from mcp_conformance.target.contract import BadContract, Contract, from_text, kept, to_text
+from mcp_conformance.target.contract import Contract, from_text, kept, to_text
+from mcp_conformance.transport.files import BadFile
 from support.bench import reference_contract
 
 OLD, NOW, MODERN = "2025-06-18", "2025-11-25", "2026-07-28"
@@ -75,7 +76,7 @@ def wrong(**members):
     [
         ("", "not JSON"),
         ("<<<<<<< HEAD", "not JSON"),
-        ("[" * 100_000, "not JSON"),
+        ("[" * 100_000, "it is nested too deeply"),
         ("[]", "it is not a contract of format 1"),
         ('{"format": 2}', "it is not a contract of format 1"),
         ('{"format": 1}', "a member is missing"),
@@ -89,7 +90,7 @@ def wrong(**members):
     ],
 )
 def test_a_wrong_file_is_one_clear_line(text, message):
-    with pytest.raises(BadContract) as error:
+    with pytest.raises(BadFile) as error:
         from_text(text, "c.json")
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)

@@ -11,7 +11,7 @@ from mcp_conformance.options import configuration
 from mcp_conformance.options.configuration import BadConfiguration, nearest_configuration
 from mcp_conformance.protocol.tracebacks import Frame
 from mcp_conformance.scenarios.folder_contents import _digest
-from mcp_conformance.transport.files import bounded_text, regular_bytes
+from mcp_conformance.transport.files import BadFile, read_file, regular_bytes
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="such files are of POSIX")
 
@@ -40,10 +40,11 @@ def test_what_a_server_leaves_is_digested_only_if_it_is_a_file(files):
     assert [bool(_digest(one, 0)) for one in files] == [False, False, True]
 
 
-def test_a_device_that_the_user_names_is_too_large(files):
-    with pytest.raises(OSError, match="too large"):
-        bounded_text(files[1], most=1000)
-    assert bounded_text(files[2]).startswith("throw")
+def test_only_a_file_that_the_user_names_is_read(files):
+    for one, kind in zip(files[:2], ("a pipe", "a device"), strict=True):
+        with pytest.raises(BadFile, match=f"{kind}, not a file"):
+            read_file(one, str)
+    assert read_file(files[2], str).startswith("throw")
 
 
 @pytest.mark.parametrize(

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mcp_conformance.backend.exchange import Answered, Asked, Exchange, Headers
+from mcp_conformance.protocol.shape import misfit
+from mcp_conformance.protocol.text import named
+from mcp_conformance.transport.files import BadFile, json_value
 
 VERSION = "1.2"
 CREATOR = {"name": "pytest-mcp-conformance", "version": "1"}
 REMOVED = "_removed"
 """The member with the names of what was removed: HAR leaves members with an underscore to programs."""
 FORM = "application/x-www-form-urlencoded"
+LINE_END = re.compile(r"[\r\n\0]")
+STATUSES = range(100, 1000)
 USUAL = {"http": 80, "https": 443}
-
-
-class BadTape(ValueError):  # noqa: N818  (its message is what the user reads)
-    """A text is not HAR; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,15 @@ class Tape:
 
 
 def read(text: str) -> Tape:
-    """Return what a HAR text has; requests without an answer are left out.  Raises `BadTape`."""
+    """Return what a HAR text has; requests without an answer are left out.  Raises `BadFile`."""
+    found = json_value(text)
+    if place := misfit(found, _Har, "it"):
+        raise BadFile(f"not HAR: {place} is missing or of the wrong type")
     try:
-        log = json.loads(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"))["log"]
-        exchanges = [_exchange(one) for one in log["entries"] if _is_answered(one)]
-        return Tape(tuple(exchanges), tuple(map(str, log.get(REMOVED, ()))))
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise BadTape(f"not HAR: {error}") from error
-    except (KeyError, IndexError) as error:
-        raise BadTape(f"not HAR: it has no member {error}") from error
+        exchanges = [_exchange(one) for one in found["log"]["entries"] if one["response"]["status"] > 0]
+    except ValueError as error:
+        raise BadFile(f"not HAR: {error}") from error
+    return Tape(tuple(exchanges), tuple(found["log"].get(REMOVED, ())))
 
 
 # Writing -----------------------------------------------------------------------------------------
@@ -113,42 +115,92 @@ def _first(headers: Headers, wanted: str) -> str:
 # Reading -----------------------------------------------------------------------------------------
 
 
-def _is_answered(entry: Mapping[str, Any]) -> bool:
-    """Return whether a request was answered: a browser keeps those that it did not send too."""
-    return int(entry["response"]["status"]) > 0
+class _Pair(TypedDict):
+    name: str
+    value: str
 
 
-def _exchange(entry: Mapping[str, Any]) -> Exchange:
+class _Content(TypedDict, total=False):
+    mimeType: str | None
+    text: str | None
+    encoding: str | None
+    params: list[dict[str, Any]] | None
+
+
+class _Message(TypedDict, total=False):
+    headers: list[_Pair]
+
+
+class _Request(_Message):
+    method: str
+    url: str
+
+
+class _Asked(_Request, total=False):
+    postData: _Content | None
+
+
+class _Response(_Message):
+    status: int
+
+
+class _Answered(_Response, total=False):
+    content: _Content | None
+
+
+class _Entry(TypedDict):
+    request: _Asked
+    response: _Answered
+
+
+class _Started(_Entry, total=False):
+    startedDateTime: str
+
+
+class _Entries(TypedDict):
+    entries: list[_Started]
+
+
+class _Log(_Entries, total=False):
+    _removed: list[str]
+
+
+class _Har(TypedDict):
+    log: _Log
+
+
+def _exchange(entry: _Started) -> Exchange:
     request, response = entry["request"], entry["response"]
-    url = urlsplit(str(request["url"]))
+    url = urlsplit(request["url"])
     if not url.hostname:
-        raise ValueError(f"{request['url']!r} is not a URL")
+        raise ValueError(f"{named(request['url'])!r} is not a URL")
     usual = url.port in (None, USUAL.get(url.scheme))
     origin = f"{url.scheme}://{url.hostname}" + ("" if usual else f":{url.port}")
     target = (url.path or "/") + (f"?{url.query}" if url.query else "")
     asked = Asked(
-        str(request["method"]).upper(),
-        origin,
-        target,
-        _headers(request),
-        _body(request.get("postData") or {}),
+        request["method"].upper(), origin, target, _headers(request), _body(request.get("postData") or {})
     )
     content = response.get("content") or {}
     headers = _headers(response)
-    if content.get("mimeType") and not _first(headers, "content-type"):
-        headers = (*headers, ("content-type", str(content["mimeType"])))
-    answered = Answered(int(response["status"]), headers, _body(content))
-    return Exchange(asked, answered, str(entry.get("startedDateTime", "")))
+    kind = content.get("mimeType") or ""
+    if kind and not _first(headers, "content-type"):
+        headers = (*headers, ("content-type", kind))
+    if odd := next((name for pair in headers for name in pair if LINE_END.search(name)), ""):
+        raise ValueError(f"a header has an end of a line: {named(odd)!r}")
+    if response["status"] not in STATUSES:
+        raise ValueError(f"{response['status']} is not a status")
+    answered = Answered(response["status"], headers, _body(content))
+    return Exchange(asked, answered, entry.get("startedDateTime", ""))
 
 
-def _headers(message: Mapping[str, Any]) -> Headers:
+def _headers(message: _Message) -> Headers:
     """Return the headers, without those that only HTTP/2 has."""
-    found = ((str(one["name"]).lower(), str(one["value"])) for one in message.get("headers", ()))
+    found = ((one["name"].lower(), one["value"]) for one in message.get("headers", ()))
     return tuple((name, text) for name, text in found if not name.startswith(":"))
 
 
-def _body(content: Mapping[str, Any]) -> bytes:
-    text = str(content.get("text") or "")
-    if not text and content.get("params"):
-        return urlencode([(one["name"], one.get("value", "")) for one in content["params"]]).encode()
+def _body(content: _Content) -> bytes:
+    text = content.get("text") or ""
+    if not text and (parameters := content.get("params")):
+        return urlencode([(str(one.get("name")), str(one.get("value", ""))) for one in parameters]).encode()
     return b64decode(text) if content.get("encoding") == "base64" else text.encode("utf-8", "surrogatepass")

@@ -21,8 +21,9 @@ from urllib.parse import urlsplit
 from mcp_conformance.backend.cleaning import Cleaner
 from mcp_conformance.backend.contact import shape
 from mcp_conformance.backend.exchange import FRAMING, Answered, Asked, Exchange
-from mcp_conformance.backend.har import BadTape, Tape, read
+from mcp_conformance.backend.har import Tape, read
 from mcp_conformance.protocol.text import first_names
+from mcp_conformance.transport.files import BadFile, read_file
 from mcp_conformance.transport.http.coding import CodingFailed, Decoder
 from mcp_conformance.transport.lock import locked
 
@@ -64,13 +65,13 @@ class Recorder:
         self._lock = threading.Lock()
         self._failures: dict[str, str] = {}
         self._written = 0.0
-        weakref.finalize(self, _save_last, path, self._cleaned, cleaner)
+        weakref.finalize(self, _try_to_save, path, self._cleaned, cleaner)
 
     def describe(self) -> str:
         """Return what it is, how much is recorded, and which hosts did not answer."""
         with self._lock:
             known, failures = len(self._cleaned), dict(self._failures)
-        if self._path.exists():
+        with suppress(BadFile):  # another process may have removed it, or spoilt it
             known = max(known, len(load(self._path).exchanges))
         shown = first_names([f"{origin} ({reason})" for origin, reason in failures.items()])
         unanswered = f"; no answer from {shown}" if failures else ""
@@ -124,7 +125,7 @@ class Recorder:
             else:
                 self._cleaned[key] = self._clean(one)
             if time.monotonic() - self._written > WRITE_SECONDS:
-                save(self._path, list(self._cleaned.values()), self._clean.removed)
+                _try_to_save(self._path, self._cleaned, self._clean)
                 self._written = time.monotonic()
 
 
@@ -156,13 +157,13 @@ def _body(response: HTTPResponse) -> bytes:
     return body
 
 
-def _save_last(path: Path, cleaned: dict[tuple[str, str, str, bytes], Exchange], cleaner: Cleaner) -> None:
-    with suppress(OSError):
+def _try_to_save(path: Path, cleaned: dict[tuple[str, str, str, bytes], Exchange], cleaner: Cleaner) -> None:
+    with suppress(OSError, BadFile):
         save(path, list(cleaned.values()), cleaner.removed)
 
 
 def save(path: Path, exchanges: Sequence[Exchange], removed: set[str]) -> None:
-    """Add exchanges to a file, in place of those with the same request.  Raises `OSError`."""
+    """Add exchanges to a file, in place of those with the same request.  Raises `OSError` and `BadFile`."""
     if not exchanges:
         return
     with locked(_lock_of(path), LOCK_SECONDS):
@@ -193,10 +194,5 @@ def _request(one: Exchange) -> tuple[str, str, bytes]:
 
 
 def load(path: Path) -> Tape:
-    """Return what a file has.  Raises `BadTape`."""
-    try:
-        return read(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadTape(str(error)) from error
-    except ValueError as error:
-        raise BadTape(f"{path}: {error}") from error
+    """Return what a file has.  Raises `BadFile`."""
+    return read_file(path, read)

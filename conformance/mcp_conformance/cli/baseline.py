@@ -14,7 +14,7 @@ from mcp_conformance.cli.pytest_run import run_suites
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin.baseline import run_evidence
 from mcp_conformance.plugin.run_state import run_state
-from mcp_conformance.report.baseline import BadBaseline, Baseline, Update, read, to_toml, updated
+from mcp_conformance.report.baseline import Baseline, Update, read, to_toml, updated
 from mcp_conformance.report.exit_status import NOT_STARTED
 from mcp_conformance.report.model import plural
 
@@ -29,10 +29,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     expect_no_stray_path(rest, NAME)
     if not path.parent.is_dir():
         raise UsageError(f"{NAME}: no such directory: {path.parent}")
-    try:
-        old = read(path, str(path)) if path.exists() else Baseline(str(path))
-    except BadBaseline as error:
-        raise UsageError(f"{NAME}: {error}") from error
+    old = read(path, str(path)) if path.exists() else Baseline(str(path))
     plugin = BaselineUpdatePlugin(path.absolute(), old)
     chosen = chosen_by(options, server, NAME).without("baseline")  # which may be the one to be written
     status = run_suites(chosen, rest, plugin, name=NAME)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from mcp_conformance.transport.files import BadFile, json_value, read_file
 
 ASKED = "_ARGCOMPLETE"
 """The environment variable by which the shell asks for completions."""
@@ -64,14 +65,14 @@ def _faults(prefix: str, **_: Any) -> list[str]:
 
 def _servers(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     """Return the names of the servers that begin so, of a client's configuration if it is named."""
-    from mcp_conformance.project.client_configs import BadConfig, read_config  # noqa: PLC0415  (slow)
+    from mcp_conformance.project.client_configs import read_config  # noqa: PLC0415  (slow)
 
     path = getattr(parsed_args, "config", None)
     if path is None:
         return _in_configuration("servers", prefix)
     try:
         return [name for name in read_config(Path(path)).servers if name.startswith(prefix)]
-    except BadConfig:
+    except BadFile:
         return []
 
 
@@ -101,11 +102,11 @@ def _tools(prefix: str, **_: Any) -> list[str]:
 
 def _tools_in(file: Path) -> Iterator[str]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = read_file(file, json_value)
         yield from found.get("tools") or ()
         for offer in found.get("offers") or ():
             yield from offer.get("tools") or ()
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+    except (BadFile, AttributeError, TypeError):
         return
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from mcp_conformance.cli.arguments import UsageError
 from mcp_conformance.cli.github_action import BASE, FOLDER, NEW, PREFIX
 from mcp_conformance.cli.report_file import report_or_reports_in, reports_in
 from mcp_conformance.report.exit_status import PASSED
@@ -23,6 +22,7 @@ from mcp_conformance.report.formats.markdown import code, fitting
 from mcp_conformance.report.model import Report
 from mcp_conformance.report.servers import markdown as servers_markdown
 from mcp_conformance.report.servers.compare import blocks, comparisons
+from mcp_conformance.transport.files import BadFile, json_value, read_file
 
 AUTHOR = "github-actions[bot]"
 """Whose comments are those of the action: anybody could write its mark."""
@@ -65,9 +65,9 @@ def comment(environment: Mapping[str, str]) -> int:
 def _pull_request(environment: Mapping[str, str]) -> int | None:
     """Return the number of the pull request whose event started the job."""
     try:
-        event = json.loads(Path(environment["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+        event = read_file(Path(environment["GITHUB_EVENT_PATH"]), json_value)
         return int(event["pull_request"]["number"])
-    except (KeyError, OSError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError):
         return None
 
 
@@ -80,7 +80,7 @@ def _text(environment: Mapping[str, str], changes: list[str]) -> str:
     link = f"[The whole run]({place}/actions/runs/{environment.get('GITHUB_RUN_ID', '')})\n"
     try:
         found = report_or_reports_in(_new(environment))
-    except UsageError:
+    except BadFile:
         outcome = environment.get(f"{PREFIX}OUTCOME") or "no outcome"
         return f"## {markdown.SIGNS['untested']} MCP conformance: {outcome}, and no report\n\n{link}"
     if isinstance(found, Report):
@@ -98,7 +98,7 @@ def _changes(environment: Mapping[str, str]) -> Iterator[str]:
         return
     try:
         old, new = reports_in(path), reports_in(_new(environment))
-    except UsageError as error:
+    except BadFile as error:
         yield f"Not compared: {code(str(error))}"
         return
     if found := comparisons(old, new):

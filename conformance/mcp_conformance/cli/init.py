@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
-from mcp_conformance.project.files import UnreadableFile
 from mcp_conformance.project.init import InitError, initialise
 from mcp_conformance.project.version import tool_version
 
@@ -19,6 +18,6 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     try:
         for line in initialise(options.folder.resolve(), command, tool_version()):
             print(line)  # noqa: T201
-    except (InitError, UnreadableFile, OSError) as error:
+    except (InitError, OSError) as error:
         raise UsageError(f"init: {error}") from error
     return 0

@@ -11,7 +11,7 @@ from mcp_conformance.protocol.text import harmless, shorten
 from mcp_conformance.report.exit_status import FAILED, PASSED
 from mcp_conformance.tap.judging import Breach
 from mcp_conformance.tap.rows import row_of
-from mcp_conformance.tap.sessions import BadSession, Recorded, judged, session_files
+from mcp_conformance.tap.sessions import Recorded, judged, read_sessions
 
 MAX_SHOWN, MAX_LINE = 300, 200
 
@@ -21,11 +21,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     expect_no_more(rest)
     if command:
         raise UsageError("judge: a folder or files with sessions are judged; remove -- and what follows it")
-    try:
-        sessions = [Recorded.read(path) for path in session_files(options.files)]
-    except (BadSession, OSError) as error:
-        raise UsageError(f"judge: {error}") from error
-    found = [(session, judged(session)) for session in sessions]
+    found = [(session, judged(session)) for session in list(read_sessions(options.files))]
     if options.json:
         _print(json.dumps([_record(*one) for one in found], indent=2))
     else:

@@ -12,17 +12,17 @@ from typing import Any
 from mcp_conformance.cli.arguments import UsageError, chosen_by, expect_no_more, require_server, usage_errors
 from mcp_conformance.options.probing import probed
 from mcp_conformance.options.readers import NO_FILE
-from mcp_conformance.options.run_options import read_options
+from mcp_conformance.options.run_options import default_place, read_options
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.build import interfaces
 from mcp_conformance.report.exit_status import FAILED, PASSED
 from mcp_conformance.report.model import plural
 from mcp_conformance.report.text import server_lines
 from mcp_conformance.scenarios.contract import KINDS, Observed, differences, observed
-from mcp_conformance.target.contract import FILE, BadContract, Contract, from_text, to_text
+from mcp_conformance.target.contract import FILE, Contract, from_text, to_text
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
-from mcp_conformance.transport.files import bounded_text
+from mcp_conformance.transport.files import BadFile, read_file
 from mcp_conformance.transport.throwaway import throwaway_folder
 
 ALL_TOOLS: dict[str, Any] = {"max_tools": sys.maxsize, "only_tools": (), "not_tools": ()}
@@ -34,7 +34,8 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     expect_no_more(rest)
     server = require_server(options, command, "lock", "lock [options]")
     given = chosen_by(options, server, "lock")
-    path: Path = options.file or given.place / FILE
+    with usage_errors("lock"):
+        path: Path = options.file or default_place(given, "contract", FILE)
     if path.exists() and not options.update:
         raise UsageError(f"lock: {path} is there already: --update renews it")
     if not path.parent.is_dir():
@@ -49,12 +50,11 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 
 def _contract_in(path: Path) -> Contract | None:
     """Return the contract in a file; None if there is none, or if it has to be written anew."""
+    text = read_file(path, str) if path.exists() else ""
     try:
-        return from_text(bounded_text(path), path.name) if path.exists() else None
-    except (BadContract, UnicodeDecodeError):
+        return from_text(text, path.name)
+    except BadFile:
         return None
-    except OSError as error:
-        raise UsageError(f"lock: {path}: {error.strerror}") from error
 
 
 def _lock(subject: Subject, path: Path, old: Contract | None) -> int:

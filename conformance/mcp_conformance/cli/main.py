@@ -58,6 +58,7 @@ def _say(text: str) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     from mcp_conformance.cli.arguments import UsageError, parser  # noqa: PLC0415  (slow, and may be interrupted)
+    from mcp_conformance.transport.files import BadFile  # noqa: PLC0415
 
     if completion.is_asked():
         completion.complete(parser())
@@ -73,9 +74,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         module, function = options.action
         action = getattr(import_module(f"mcp_conformance.cli.{module}"), function)
         status: int = action(options, rest, command)
-    except UsageError as error:
+    except (UsageError, BadFile) as error:
         from mcp_conformance.transport.machine import machine_fault  # noqa: PLC0415
 
-        _say(f"mcp-conformance: {error}")
+        place = f"{words[0]}: " if isinstance(error, BadFile) else ""
+        _say(f"mcp-conformance: {place}{error}".replace("\n", "\\n"))
         return MACHINE if machine_fault(error) else USAGE_ERROR
     return status

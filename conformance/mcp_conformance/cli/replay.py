@@ -9,7 +9,7 @@ from contextlib import closing, nullcontext
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more, given_options, usage_errors
 from mcp_conformance.client.replaying import ReplayStep, replay
-from mcp_conformance.client.transcript import BadTranscript, Transcript
+from mcp_conformance.client.transcript import Transcript
 from mcp_conformance.options.given import Chosen
 from mcp_conformance.options.run_options import (
     expect_no_gap,
@@ -20,6 +20,7 @@ from mcp_conformance.options.run_options import (
 )
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.files import BadFile
 from mcp_conformance.transport.http.server import DEFAULT_PATH, server_of
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.throwaway import throwaway_folder
@@ -36,7 +37,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     try:
         with usage_errors("replay"):
             return _replay(options, command)
-    except (BadTranscript, CannotStart, OSError) as error:
+    except (CannotStart, OSError) as error:
         raise UsageError(f"replay: {options.file}: {error}") from error
 
 
@@ -46,7 +47,9 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     headers = given_headers(chosen)
     transcript = Transcript.read(options.file)
     if transcript.is_redacted and not command:
-        raise BadTranscript("credentials are left out of its command: give the server's command after --")
+        raise BadFile(
+            f"{options.file}: credentials are left out of its command: give the server's command after --"
+        )
     words = tuple(command or transcript.command)
     expect_no_gap(chosen, words)
     http = server_of(words, chosen.text("http-path") or DEFAULT_PATH, headers)

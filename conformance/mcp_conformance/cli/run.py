@@ -79,13 +79,10 @@ def _run_own(file: Configuration, options: argparse.Namespace, rest: Sequence[st
 def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Run the suites against several servers of a client's configuration."""
     from mcp_conformance.cli.run_many import RunPlan  # noqa: PLC0415
-    from mcp_conformance.project.client_configs import BadConfig, read_config  # noqa: PLC0415
+    from mcp_conformance.project.client_configs import read_config  # noqa: PLC0415
 
     expect_client_only(options, command, "run")
-    try:
-        config = read_config(options.config)
-    except BadConfig as error:
-        raise UsageError(f"run: {options.config}: {error}") from error
+    config = read_config(options.config)
     names = chosen_servers(options.config, config.servers, options, "run")
     untested = partial(_untested, config, frozenset(options.server), given_variables(options))
     own = [f"--config={config.path}"]

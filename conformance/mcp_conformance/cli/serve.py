@@ -14,7 +14,7 @@ from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.tap.exchanges import Exchange, Said, exchanges
 from mcp_conformance.tap.matching import learn
 from mcp_conformance.tap.serving import Player, as_recorded
-from mcp_conformance.tap.sessions import BadSession, Recorded, session_files
+from mcp_conformance.tap.sessions import read_sessions
 from mcp_conformance.tap.spoiling import FAULTS, OVER_HTTP, Fault, spoiled
 
 
@@ -54,10 +54,7 @@ def _fault(name: str, is_http: bool) -> Fault:
 
 def _recorded(named: Sequence[Path]) -> list[list[Exchange]]:
     """Return the exchanges of each session.  Raises `UsageError` if they are those of several servers."""
-    try:
-        sessions = [Recorded.read(path) for path in session_files(named)]
-    except (BadSession, OSError) as error:
-        raise UsageError(f"serve: {error}") from error
+    sessions = list(read_sessions(named))
     found = [one for session in sessions if (one := exchanges(session.lines, session.began))]
     if not any(one.answer for exchanges in found for one in exchanges):
         raise UsageError("serve: no request has an answer in these sessions")

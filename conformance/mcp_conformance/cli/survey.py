@@ -12,9 +12,9 @@ from mcp_conformance.cli.arguments import UsageError
 from mcp_conformance.installation import how_to_install
 from mcp_conformance.protocol.text import harmless
 from mcp_conformance.report.model import plural
-from mcp_conformance.survey.notes import BadNotes, read_notes
+from mcp_conformance.survey.notes import read_notes
 from mcp_conformance.survey.results import NoResults
-from mcp_conformance.survey.targets import BadTarget, read_targets, write_targets
+from mcp_conformance.survey.targets import read_targets, write_targets
 
 NEEDED = ("distributed", "fsspec")
 
@@ -30,7 +30,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: Sequence[str
     try:
         options.for_run = tuple(command or ())
         return ACTIONS[options.what](options)
-    except (BadTarget, BadNotes, NoResults) as error:
+    except NoResults as error:
         raise UsageError(str(error)) from error
 
 

@@ -6,14 +6,18 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+from jsonschema import Draft202012Validator
 
 from mcp_conformance.client.message_log import CUT
 from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.text import shorten
 from mcp_conformance.transport.credentials import redacted
-from mcp_conformance.transport.files import bounded_text, make_ignored_folder
+from mcp_conformance.transport.files import BadFile, json_value, make_ignored_folder, read_file
 from mcp_conformance.transport.redaction import Redaction
 
 FORMAT = 1
@@ -23,11 +27,10 @@ SCHEMA = Path(__file__).with_name("session-1.schema.json")
 MAX_NAME_LENGTH = 90
 UNUSUAL = re.compile(r"[^\w .:'-]|  ")
 """What the name of a file loses, so that two tools may get the same: other characters, two spaces."""
+# Not measured: the calls of an hour take some ten thousand.  A row takes half a kilobyte of memory.
+MAX_ROWS = 1_000_000
 T = TypeVar("T")
-
-
-class BadTranscript(Exception):  # noqa: N818
-    """A file is not a transcript; the text says which line is wrong, and why."""
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -113,36 +116,63 @@ class Transcript:
     def read(cls, path: Path) -> Transcript:
         """Read the transcript in a file; one of a tap says its revision later, and has rows of other kinds.
 
-        Raises `BadTranscript`, and `OSError` if it cannot be read.
+        Raises `BadFile`.
         """
-        rows = [_row(number, text) for number, text in enumerate(bounded_text(path).splitlines(), 1)]
-        if not rows or rows[0].get("format") != FORMAT:
-            raise BadTranscript(f"line 1: a header with format {FORMAT} is expected")
-        try:
-            lines = tuple(line_of_row(row) for row in rows[1:] if _is_line(row))
-            command, revision, about = (rows[0][name] for name in ("command", "revision", "about"))
-            is_redacted, folder = bool(rows[0].get("redacted")), str(rows[0].get("folder", ""))
-            revision = next((row["revision"] for row in reversed(rows) if row.get("revision")), revision)
-            return cls(tuple(command), revision, about, lines, is_redacted=is_redacted, folder=folder)
-        except (KeyError, TypeError, AttributeError, UnicodeEncodeError) as error:
-            raise BadTranscript(f"a member is missing or of the wrong type: {error}") from error
+        header, *rows = read_file(path, read_rows)
+        return cls(
+            tuple(header["command"]),
+            next((row["revision"] for row in reversed(rows) if row.get("revision")), header["revision"]),
+            header["about"],
+            tuple(line_of_row(row) for row in rows if "raw" in row),
+            is_redacted="redacted" in header,
+            folder=header.get("folder", ""),
+        )
 
 
-def _is_line(row: dict[str, Any]) -> bool:
-    """Return whether a row has a line: what a tap says of streams and of HTTP beside the lines has none."""
-    return "raw" in row or ("sent" in row and "http" not in row)
+def read_rows(text: str) -> list[Row]:
+    """Return the rows of a session or of a transcript as `SCHEMA` has them, the header first.
+
+    A last line that was not written to its end is left out.  Raises `BadFile`, which names the line.
+    """
+    lines = text.split("\n", MAX_ROWS)
+    if len(lines) > MAX_ROWS:
+        raise BadFile(f"too large: it has more than {MAX_ROWS} lines")
+    return [_row(number, line) for number, line in enumerate(lines[:-1] or lines, 1)]
 
 
-def _row(number: int, text: str) -> dict[str, Any]:
+def _row(number: int, text: str) -> Row:
     try:
-        row = json.loads(text)
-    except ValueError as error:
-        raise BadTranscript(f"line {number}: not JSON: {error}") from error
-    except RecursionError as error:
-        raise BadTranscript(f"line {number}: it is nested too deeply") from error
-    if not isinstance(row, dict):
-        raise BadTranscript(f"line {number}: an object is expected")
-    return row
+        row = json_value(text)
+    except BadFile as error:
+        raise BadFile(f"line {number}: {error}") from None
+    expected = f"a header with format {FORMAT}" if number == 1 else "a row of a session"
+    kinds = _kinds()[:1] if number == 1 else _kinds()[1:]
+    kind = next((one for one in kinds if isinstance(row, dict) and one.needed <= row.keys()), None)
+    if kind is None:
+        raise BadFile(f"line {number}: {expected} is expected")
+    for wrong in kind.validator.iter_errors(row):  # whose message may have a credential
+        rule = f"{wrong.validator} {shorten(str(wrong.validator_value), 40)}"
+        raise BadFile(f"line {number}: {expected} is expected, and {wrong.json_path[2:]} is not of {rule!r}")
+    return {name: one for name, one in row.items() if name not in kind.foreign}
+
+
+class _Kind(NamedTuple):
+    """A kind of row: the members that it needs, those that only others have, and what judges it."""
+
+    needed: frozenset[str]
+    foreign: frozenset[str]
+    validator: Draft202012Validator
+
+
+@cache
+def _kinds() -> tuple[_Kind, ...]:
+    """Return the kinds of rows, the header first."""
+    kinds = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"].values()
+    known = frozenset(name for one in kinds for name in one["properties"])
+    return tuple(
+        _Kind(frozenset(one["required"]), known - one["properties"].keys(), Draft202012Validator(one))
+        for one in kinds
+    )
 
 
 def _forms(folder: str) -> tuple[bytes, ...]:

@@ -9,10 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mcp_conformance.login.web import Step
+from mcp_conformance.protocol.shape import misfit
 
 # Not measured: a request that is on its way for longer may come too late.
 LEEWAY_SECONDS = 60.0
 """How long before its end a token is taken for expired; half of its life, if that is shorter."""
+MAX_SECONDS = 1e11
+"""The latest time that a file may have, in the year 5138: later than 9999 no calendar of Python's goes."""
 VERSION = 1
 """The form of the file of a login."""
 
@@ -89,7 +92,13 @@ class Login:
             raise ValueError("it is of another version of this tool")
         found["client"] = OAuthClient(**found["client"])
         found["steps"] = tuple(Step(**one) for one in found["steps"])
-        return cls(**found)
+        login = cls(**found)
+        times = (login.given, login.expires, login.when)
+        if misfit(login, Login, "login") or not all(0 <= one < MAX_SECONDS for one in times):
+            raise ValueError("a member is of the wrong type")
+        if not (login.access_token.isascii() and login.access_token.isprintable()):
+            raise ValueError("no header can have its token")
+        return login
 
 
 def shown_time(seconds: float) -> str:

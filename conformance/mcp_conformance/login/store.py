@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mcp_conformance.login.login import Login
 from mcp_conformance.login.web import LoginFailed
+from mcp_conformance.transport.files import BadFile, json_value, read_file
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.user_folder import user_folder
 
@@ -47,9 +48,9 @@ def all_kept() -> Iterator[Login]:
 
 def _read(path: Path) -> Login:
     try:
-        return Login.from_json(json.loads(path.read_bytes()[:MAX_BYTES]))
-    except OSError as error:
-        raise LoginFailed(f"{path}: {error.strerror}") from None
+        return Login.from_json(read_file(path, json_value, MAX_BYTES))
+    except BadFile as error:
+        raise LoginFailed(f"{error}: remove it and log in again") from None
     except (ValueError, TypeError, KeyError):
         raise LoginFailed(f"{path} is not a login of this version: remove it and log in again") from None
 

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, PROJECT_FILE
 from mcp_conformance.project.places import toml_lines
 from mcp_conformance.protocol.text import did_you_mean
-from mcp_conformance.transport.files import bounded_text
+from mcp_conformance.transport.files import MAX_TOML_BYTES, BadFile, read_file, toml_value
 
 COMMAND, URL, SERVERS, PROFILES = "command", "url", "servers", "profiles"
 PROFILE = "profile"
@@ -59,7 +58,7 @@ class Configuration:
     def lines(self) -> dict[str, int]:
         """Return the line of the file on which each server stands, counted from 1."""
         table = (SERVERS,) if self.path.name == CONFIGURATION_FILE else ("tool", CONFIGURATION_TABLE, SERVERS)
-        return toml_lines(self.path.read_text(encoding="utf-8-sig"), table)
+        return toml_lines(read_file(self.path, str, MAX_TOML_BYTES), table)
 
     def chosen(self, name: str, profile: str = "") -> dict[str, Given]:
         """Return the options of the server of that name; an empty name stands for the only one.
@@ -78,7 +77,7 @@ class Configuration:
     def _given(self, options: Mapping[str, OptionValue], table: str = "") -> dict[str, Given]:
         keys = {option.name: option.file_key for option in OPTIONS}
         return {
-            one: Given(value, f"{self.path}: {table}{keys.get(one, one)}", self.path.parent)
+            one: Given(value, f"{self.path}: {table}{keys.get(one, one)}", self.path.parent, is_in_file=True)
             for one, value in options.items()
         }
 
@@ -123,12 +122,9 @@ def _owner(path: Path) -> int:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(bounded_text(path, "utf-8-sig"))
-    except RecursionError as error:
-        raise BadConfiguration(f"{path}: it is nested too deeply") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise BadConfiguration(f"{path}: {reason}") from error
+        return read_file(path, toml_value, MAX_TOML_BYTES)
+    except BadFile as error:
+        raise BadConfiguration(str(error)) from error
 
 
 def _configuration(path: Path, about: Any) -> Configuration:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mcp_conformance.project.files import expect_inside, repository_root
+
 OptionValue = str | bool | tuple[str, ...]
 """The text of an option, the texts of one that can be repeated, or True for a switch."""
 
@@ -20,12 +22,13 @@ class Given:
     """An option as the user wrote it: its value, and its name as it is ``shown`` in an error.
 
     Relative paths start from ``folder``: the working directory for an option of a command line, else the
-    folder of the file.
+    folder of the file.  ``is_in_file`` says that a file of the project has it: others may have written that.
     """
 
     value: OptionValue
     shown: str
     folder: Path = Path()
+    is_in_file: bool = False
 
     @property
     def text(self) -> str:
@@ -45,6 +48,15 @@ class Given:
     def path(self, text: str) -> Path:
         """Return the path that a text names."""
         return self.folder / text
+
+    def own_path(self, text: str) -> Path:
+        """Return the path that a text names, which a file may name only in its own repository.
+
+        Links are followed.  For what a run writes, or hands to the server.  Raises `ValueError`.
+        """
+        if self.is_in_file:
+            expect_inside(repository_root(self.folder.absolute()), self.path(text))
+        return self.path(text)
 
     def error(self, message: object) -> BadOption:
         """Return an error that names the option."""
@@ -148,9 +160,9 @@ class Chosen:
         )
 
 
-def _row(given: Given) -> tuple[OptionValue, str, str]:
-    return given.value, given.shown, str(given.folder)
+def _row(given: Given) -> tuple[OptionValue, str, str, bool]:
+    return given.value, given.shown, str(given.folder), given.is_in_file
 
 
-def _given(value: str | bool | list[str], shown: str, folder: str) -> Given:
-    return Given(tuple(value) if isinstance(value, list) else value, shown, Path(folder))
+def _given(value: str | bool | list[str], shown: str, folder: str, is_in_file: bool) -> Given:
+    return Given(tuple(value) if isinstance(value, list) else value, shown, Path(folder), is_in_file)

@@ -6,7 +6,6 @@ slow to import is imported only when an option needs it: every pytest run loads 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_conformance.options.given import Given
 from mcp_conformance.protocol import revisions as known_revisions
-from mcp_conformance.protocol.text import did_you_mean, shorten
-from mcp_conformance.transport.files import bounded_text
+from mcp_conformance.protocol.text import did_you_mean
+from mcp_conformance.transport.files import json_value, read_file
 
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
@@ -66,7 +65,7 @@ def api(given: Given) -> ApiChoice:
     """Return which API the server has, and what goes wrong with it."""
     from mcp_conformance.backend.choice import choice  # noqa: PLC0415
 
-    return choice(given.text, given.path)
+    return choice(given.text, given.own_path)
 
 
 def megabytes(given: Given) -> int:
@@ -198,16 +197,6 @@ def _sample(text: str) -> Sample:
     return Sample(tool, made)
 
 
-def json_value(text: str) -> Any:
-    """Return the value of a JSON text."""
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"not JSON: {error} in {text!r}") from error
-    except RecursionError as error:
-        raise ValueError(f"it is nested too deeply: {shorten(text, 40)}") from error
-
-
 def tool_limits(given: Given) -> tuple[ToolLimits, ...]:
     """Return limits of tools: the pattern of a name, and pairs of a limit and its value."""
     return tuple(map(_tool_limits, given.texts))
@@ -271,7 +260,7 @@ def variables_in_file(given: Given) -> dict[str, str]:
     """Return the environment variables in a file."""
     from mcp_conformance.project.env_file import read_env_file  # noqa: PLC0415
 
-    return read_env_file(given.path(given.text))
+    return read_env_file(given.own_path(given.text))
 
 
 def headers(given: Given) -> tuple[tuple[bytes, bytes], ...]:
@@ -312,6 +301,11 @@ def path(given: Given) -> Path:
     return given.path(given.text)
 
 
+def own_path(given: Given) -> Path:
+    """Return a path of what a run writes."""
+    return given.own_path(given.text)
+
+
 def paths(given: Given) -> tuple[Path, ...]:
     """Return paths."""
     return tuple(map(given.path, given.texts))
@@ -321,8 +315,9 @@ def report_files(given: Given) -> tuple[Path, ...]:
     """Return paths of files for reports, whose names give the format."""
     from mcp_conformance.report.files import expect_formats  # noqa: PLC0415
 
-    expect_formats(paths(given))
-    return paths(given)
+    found = tuple(map(given.own_path, given.texts))
+    expect_formats(found)
+    return found
 
 
 def existing_paths(given: Given) -> tuple[Path, ...]:
@@ -352,10 +347,7 @@ def report(given: Given) -> Report:
     """Return the report in a JSON file."""
     from mcp_conformance.report.formats.json import read  # noqa: PLC0415
 
-    try:
-        return read(bounded_text(path(given)))
-    except ValueError as error:
-        raise ValueError(f"{given.text}: {error}") from None
+    return read_file(path(given), read)
 
 
 def contract(given: Given) -> Contract | None:
@@ -367,24 +359,18 @@ def contract_in(path: Path, name: str) -> Contract:
     """Return the contract in a file, which sentences call ``name``."""
     from mcp_conformance.target.contract import from_text  # noqa: PLC0415
 
-    try:
-        return from_text(bounded_text(path), name)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    return read_file(path, lambda text: from_text(text, name))
 
 
 def sessions(given: Given) -> tuple[Recorded, ...]:
     """Return the recorded sessions in files and folders."""
-    from mcp_conformance.tap.sessions import BadSession, Recorded, session_files  # noqa: PLC0415
+    from mcp_conformance.tap.sessions import read_sessions  # noqa: PLC0415
 
-    try:
-        return tuple(map(Recorded.read, session_files(map(given.path, given.texts))))
-    except BadSession as error:
-        raise ValueError(str(error)) from None
+    return tuple(read_sessions(map(given.own_path, given.texts)))
 
 
 def database(given: Given) -> ExampleDatabase:
     """Return the database of values that failed before, at a URL or in a folder."""
     from mcp_conformance.fuzzing.databases import REDIS, database_at  # noqa: PLC0415  (loads Hypothesis)
 
-    return database_at(given.text if given.text.startswith(REDIS) else str(path(given)))
+    return database_at(given.text if given.text.startswith(REDIS) else str(own_path(given)))

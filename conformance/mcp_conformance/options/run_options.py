@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.installation import how_to_install
 from mcp_conformance.options.given import BadOption, Chosen, Given
-from mcp_conformance.options.readers import contract_in, json_value
+from mcp_conformance.options.readers import contract_in
 from mcp_conformance.options.table import OPTIONS, read
 from mcp_conformance.outcome import ToolBugs
 from mcp_conformance.protocol.text import did_you_mean
@@ -27,6 +27,7 @@ from mcp_conformance.sandbox.sandbox import LANDLOCK, NAMESPACES, NONE, Choice, 
 from mcp_conformance.target.contract import FILE, Contract
 from mcp_conformance.target.settings import KEPT, Settings
 from mcp_conformance.transport.credentials import HIDDEN, redacted, secrets_of
+from mcp_conformance.transport.files import BadFile, json_value
 from mcp_conformance.transport.http.endpoint import is_loopback
 from mcp_conformance.transport.http.server import DEFAULT_PATH, PORT, HttpServer
 from mcp_conformance.transport.http.turns import REMOTE_RATE
@@ -160,8 +161,16 @@ def other_headers(chosen: Chosen) -> tuple[tuple[bytes, bytes], ...]:
 
 def setting_values(chosen: Chosen) -> Mapping[str, Any]:
     """Return the fields of the settings that an option alone sets.  Raises `BadOption`."""
-    kept = {} if chosen.has("transcripts") else {"transcripts": chosen.place / KEPT}
+    kept = {} if chosen.has("transcripts") else {"transcripts": default_place(chosen, "transcripts", KEPT)}
     return {**kept, **_values(chosen, Settings)}
+
+
+def default_place(chosen: Chosen, name: str, path: str | Path) -> Path:
+    """Return where a run writes what an option names, without the option.  Raises `BadOption`."""
+    try:
+        return Given(str(path), "", chosen.place, is_in_file=True).own_path(str(path))
+    except ValueError as error:  # the project has a link there
+        raise chosen.error(name, error) from error
 
 
 def _values(chosen: Chosen, kind: type[Settings | RunOptions]) -> Mapping[str, Any]:
@@ -230,9 +239,8 @@ def _contract(chosen: Chosen) -> Contract | None:
         return found
     try:
         return contract_in(file, FILE)
-    except (OSError, ValueError) as error:
-        reason = f"{FILE}: {error.strerror}" if isinstance(error, OSError) else error
-        raise chosen.error("contract", reason) from None
+    except BadFile as error:
+        raise chosen.error("contract", error) from None
 
 
 # HTTP and the sandbox ----------------------------------------------------------------------------

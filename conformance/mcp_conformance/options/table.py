@@ -306,7 +306,7 @@ OPTIONS = (
         *("transcripts", "DIR", "the directory for the conversations of failures that the fuzzer finds"),
         commands=CALLS,
         default=".mcp-conformance",
-        reader=readers.path,
+        reader=readers.own_path,
         sets="transcripts",
         judges=False,
     ),

@@ -164,7 +164,7 @@ def _given(config: pytest.Config, option: Option) -> Given | None:
     value = tuple(found) if isinstance(found, list) else found
     if flag is not None:
         return Given(value, f"{PREFIX}{option.name}")
-    return Given(value, option.ini_name, config.rootpath)
+    return Given(value, option.ini_name, config.rootpath, is_in_file=True)
 
 
 def _server(config: pytest.Config) -> Given | None:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcp_conformance.project.files import expect_inside, repository_root
 from mcp_conformance.project.places import json_lines
-from mcp_conformance.transport.files import bounded_text
+from mcp_conformance.transport.files import BadFile, json_value, read_file
 from mcp_conformance.transport.throwaway import importable, rooted
 
 SERVER_TABLES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("context_servers",))
@@ -26,11 +27,13 @@ TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
 VARIABLE_NAME = re.compile(r"(?:env:)?([A-Za-z_]\w*)(?::-(.*))?", re.DOTALL)
 """``${NAME}``, ``${NAME:-default}`` or ``${env:NAME}``."""
+# Not measured: a client that keeps its whole history in such a file has some ten megabytes.
+MAX_BYTES = 64_000_000
 ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.]*)\s*=\s*(.*?)\s*")
 
 
 class BadConfig(Exception):  # noqa: N818
-    """A configuration, or an entry in it, cannot be used; the message gives the reason in one line."""
+    """An entry of a configuration cannot be used; the message gives the reason in one line."""
 
 
 class NotTestable(Exception):  # noqa: N818
@@ -117,23 +120,17 @@ class ClientConfig:
 
 
 def read_config(path: Path) -> ClientConfig:
-    """Return a client's configuration.  Raises `BadConfig`."""
+    """Return a client's configuration.  Raises `BadFile`."""
+    plain = read_file(path, without_comments, MAX_BYTES)
     try:
-        text = bounded_text(path, "utf-8-sig")
-    except OSError as error:
-        raise BadConfig(error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise BadConfig(f"not UTF-8: {error}") from error
-    try:
-        plain = without_comments(text)
-        found = json.loads(plain)
-    except (ValueError, RecursionError) as error:
-        raise BadConfig(f"not JSON: {error}") from error
+        found = json_value(plain)
+    except BadFile as error:
+        raise BadFile(f"{path}: {error}") from error
     for names in SERVER_TABLES:
         servers = _member(found, names)
         if servers and isinstance(servers, dict):
             return ClientConfig(path, servers, json_lines(plain, names))
-    raise BadConfig("it names no server: it has neither mcpServers nor servers")
+    raise BadFile(f"{path}: it names no server: it has neither mcpServers nor servers")
 
 
 def without_comments(text: str) -> str:
@@ -252,10 +249,12 @@ def _env_file(about: Mapping[str, Any], variables: _Variables) -> Iterator[tuple
     """Yield the variables in the entry's `envFile`, as VS Code and Cursor read it."""
     if not about.get("envFile"):
         return
-    path = variables.path(about["envFile"])
+    path, root = variables.path(about["envFile"]), repository_root(variables.workspace)
     try:
-        lines = bounded_text(path, "utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        if (root / ".git").exists():
+            expect_inside(root, path)
+        lines = read_file(path, str.splitlines, MAX_BYTES)
+    except ValueError as error:
         raise _EntryError(f"its envFile: {error}") from error
     for line in lines:
         if (found := ENV_LINE.fullmatch(line)) is not None:

@@ -14,6 +14,6 @@ DETECTORS = (detect_python, detect_node, detect_go, detect_rust)
 
 
 def detect_projects(folder: Path) -> list[Project]:
-    """Return the projects in a folder, the most likely MCP server first.  Raises `UnreadableFile`."""
+    """Return the projects in a folder, the most likely MCP server first.  Raises `BadFile`."""
     found = [project for detect in DETECTORS if (project := detect(folder)) is not None]
     return sorted(found, key=lambda one: (not one.guesses, not one.names_mcp))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import configparser
-import json
-import tomllib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mcp_conformance.transport.files import regular_bytes
+from mcp_conformance.transport.files import BadFile, json_value, read_file, toml_value
 
 PROJECT_FILE, CONFIGURATION_FILE = "pyproject.toml", "mcp-conformance.toml"
 CONFIGURATION_TABLE = "mcp-conformance"
@@ -21,13 +20,15 @@ MAX_FILE_BYTES = 16_000_000
 """The longest file of a project that is read, and far more than a lock file has."""
 
 
-class UnreadableFile(Exception):  # noqa: N818
-    """A file that describes a project cannot be read; the message names the file and the reason."""
-
-
 def repository_root(folder: Path) -> Path:
     """Return the root of the git repository around a folder; the folder itself outside a repository."""
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+
+
+def expect_inside(root: Path, path: Path) -> None:
+    """Raise `ValueError` for a path that leads out of a folder, by itself or by a link."""
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise ValueError(f"{path} leads out of {root}: only the command line may name it")
 
 
 def subfolders(folder: Path) -> Iterator[Path]:
@@ -37,47 +38,28 @@ def subfolders(folder: Path) -> Iterator[Path]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file; empty if there is none.  Raises `UnreadableFile`."""
-    try:
-        content = regular_bytes(path, MAX_FILE_BYTES)
-        if content is None:
-            raise UnreadableFile(f"{path.name}: not a file of at most {MAX_FILE_BYTES} bytes")
-        return content.decode("utf-8-sig")
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"{path.name}: {error}") from error
+    """Return the text of a file; empty if there is none.  Raises `BadFile`."""
+    return read_file(path, str, MAX_FILE_BYTES) if path.exists() else ""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file; empty if there is none.  Raises `UnreadableFile`."""
-    try:
-        return tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise UnreadableFile(f"{path.name}: not TOML: {error}") from error
-    except RecursionError as error:
-        raise UnreadableFile(f"{path.name}: it is nested too deeply") from error
+    """Return the content of a TOML file; empty if there is none.  Raises `BadFile`."""
+    return read_file(path, toml_value, MAX_FILE_BYTES) if path.exists() else {}
 
 
 def read_ini(path: Path) -> configparser.RawConfigParser:
-    """Return the content of an INI file; empty if there is none.  Raises `UnreadableFile`."""
+    """Return the content of an INI file; empty if there is none.  Raises `BadFile`."""
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
         parser.read_string(read_text(path))
     except configparser.Error as error:
-        raise UnreadableFile(f"{path.name}: {str(error).splitlines()[0]}") from error
+        raise BadFile(f"{path.name}: {str(error).splitlines()[0]}") from error
     return parser
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; empty if there is none.  Raises `UnreadableFile`."""
-    try:
-        found = json.loads(read_text(path) or "{}")
-    except ValueError as error:
-        raise UnreadableFile(f"{path.name}: not JSON: {error}") from error
-    except RecursionError as error:
-        raise UnreadableFile(f"{path.name}: it is nested too deeply") from error
-    return as_table(found)
+    """Return the object in a JSON file; empty if there is none.  Raises `BadFile`."""
+    return as_table(read_file(path, json_value, MAX_FILE_BYTES) if path.exists() else {})
 
 
 def as_table(value: Any, *names: str) -> dict[str, Any]:

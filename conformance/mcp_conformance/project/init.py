@@ -126,7 +126,7 @@ class FileChange:
 def initialise(folder: Path, command: Sequence[str] | None, version: str) -> Iterator[str]:
     """Write the missing files, and yield a line for each step.
 
-    Raises `InitError` and `UnreadableFile` before anything is written, and `OSError`.
+    Raises `InitError` and `BadFile` before anything is written, and `OSError`.
     """
     found = detect_projects(folder)
     project = found[0] if found else Project("", "")

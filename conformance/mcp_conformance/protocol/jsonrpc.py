@@ -196,7 +196,7 @@ def _read(text: str, oddities: list[str]) -> Any:
     except RecursionError:
         message = _ordinary(_without_depths(text), oddities)
         oddities.append(TOO_DEEP)
-    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(message):
+    if text.count("[") + text.count("{") > MAX_DEPTH and is_deep(message):
         message = _ordinary(_without_depths(text), oddities)
         oddities.append(TOO_DEEP)
     return message
@@ -222,15 +222,16 @@ def _integer(digits: str) -> float:
     return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 
-def _is_deep(message: Any) -> bool:
-    level, depth = [message], 0
-    while level and depth <= MAX_DEPTH:
+def is_deep(value: Any, most: int = MAX_DEPTH) -> bool:
+    """Return whether arrays and objects are nested more than ``most`` deep."""
+    level, depth = [value], 0
+    while level and depth <= most:
         inside = (
             one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)
         )
         level = [one for some in inside for one in some if isinstance(one, dict | list)]
         depth += 1
-    return depth > MAX_DEPTH
+    return depth > most
 
 
 def _without_depths(text: str) -> str:

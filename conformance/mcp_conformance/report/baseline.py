@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -21,7 +20,7 @@ from mcp_conformance.protocol.text import named
 from mcp_conformance.report.model import Result, is_of_all_messages, without_repeats
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import LAST, checked, checks
-from mcp_conformance.transport.files import bounded_text
+from mcp_conformance.transport.files import MAX_TOML_BYTES, BadFile, read_file, toml_value
 
 TABLE = "expected"
 HEADER = re.compile(rf"\s*\[\[\s*{TABLE}\s*\]\]")
@@ -30,10 +29,6 @@ MAX_NAME = 100
 
 Listed: TypeAlias = Mapping[str, frozenset[str] | None]
 """Each revision that was tested, with the names of its tools; None if not all of them are known."""
-
-
-class BadBaseline(ValueError):  # noqa: N818  (an error of the user, in one line)
-    """A file that cannot be used as a baseline, and why."""
 
 
 @dataclass(frozen=True)
@@ -102,25 +97,21 @@ class Baseline:
 
 
 def read(path: Path, name: str) -> Baseline:
-    """Return the baseline in a file.  Raises `BadBaseline`."""
-    try:
-        text = bounded_text(path)
-    except FileNotFoundError:
-        raise BadBaseline(f"no such file: {name} (mcp-conformance baseline update writes one)") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadBaseline(f"{name}: {error}") from None
-    return parse(text, name)
+    """Return the baseline in a file.  Raises `BadFile`."""
+    if not path.exists():
+        raise BadFile(f"no such file: {name} (mcp-conformance baseline update writes one)")
+    return parse(read_file(path, str, MAX_TOML_BYTES), name)
 
 
 def parse(text: str, name: str) -> Baseline:
-    """Return the baseline in a text.  Raises `BadBaseline`."""
+    """Return the baseline in a text.  Raises `BadFile`."""
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadBaseline(f"{name}: not TOML: {error}") from None
+        document = toml_value(text)
+    except BadFile as error:
+        raise BadFile(f"{name}: {error}") from None
     tables = document.pop(TABLE, [])
     if document or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise BadBaseline(f"{name}: only tables [[{TABLE}]] are allowed")
+        raise BadFile(f"{name}: only tables [[{TABLE}]] are allowed")
     lines = [number for number, line in enumerate(text.splitlines(), 1) if HEADER.match(line)]
     if len(lines) != len(tables):
         lines = [0] * len(tables)
@@ -144,13 +135,13 @@ def _is_comment(line: str) -> bool:
 
 def _entry(table: Mapping[str, Any], line: int, where: str) -> BaselineEntry:
     if unknown := sorted(table.keys() - _FORMS.keys()):
-        raise BadBaseline(f"{where}: unknown member {unknown[0]!r}; allowed are {', '.join(_FORMS)}")
+        raise BadFile(f"{where}: unknown member {unknown[0]!r}; allowed are {', '.join(_FORMS)}")
     for member, value in table.items():
         holds, expected = _FORMS[member]
         if not holds(value):
-            raise BadBaseline(f"{where}: `{member}` must be {expected}")
+            raise BadFile(f"{where}: `{member}` must be {expected}")
     if "requirement" not in table:
-        raise BadBaseline(f"{where}: an entry needs a `requirement`")
+        raise BadFile(f"{where}: an entry needs a `requirement`")
     members: dict[str, Any] = {name: tuple(of) if isinstance(of, list) else of for name, of in table.items()}
     return BaselineEntry(**members, line=line)
 

@@ -77,7 +77,7 @@ def write_file(path: Path, text: str, mode: str = "w") -> Written:
 
 def _write(path: Path, text: str, mode: str) -> None:
     """Write a text; a new file, or one that is replaced, appears when all of it is there."""
-    path = path.resolve()  # a link stays one
+    path = Path(os.path.realpath(path))  # a link stays one
     is_whole = mode == "w" and (path.is_file() or not path.exists())
     part = path.with_name(f".{path.name}.{os.getpid()}.part") if is_whole else path
     try:

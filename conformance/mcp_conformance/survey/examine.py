@@ -12,12 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mcp_conformance.outcome import COUNTED, Outcome
-from mcp_conformance.project.env_file import BadEnvFile, read_env_file
+from mcp_conformance.project.env_file import read_env_file
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.report.exit_status import FAILED, MACHINE, NOT_STARTED, NOTHING_TESTED, PASSED
 from mcp_conformance.report.formats import json as json_format
-from mcp_conformance.report.formats.json import BadReport
 from mcp_conformance.report.model import Report, Result, without_repeats
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import AUTO, NONE, Choice
@@ -28,6 +27,7 @@ from mcp_conformance.survey.prepare import Installation
 from mcp_conformance.survey.programs import Ended, run, surroundings
 from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
 from mcp_conformance.survey.targets import Target
+from mcp_conformance.transport.files import BadFile, read_file
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.machine import machine_fault
 from mcp_conformance.transport.throwaway import scratch_folder
@@ -159,7 +159,7 @@ def _variables(target: Target) -> Mapping[str, str]:
 def _without_variables(options: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Return options for ``run`` without ``--env NAME=VALUE`` and ``--env-file``, and their variables.
 
-    Raises `BadEnvFile`.
+    Raises `BadFile`.
     """
     rest: list[str] = []
     in_files: dict[str, str] = {}
@@ -186,15 +186,15 @@ def _filled(text: str, places: Mapping[str, str]) -> str:
 
 def _read(path: Path) -> Report | None:
     try:
-        return json_format.read(path.read_text(encoding="utf-8"))
-    except (OSError, BadReport):
+        return read_file(path, json_format.read, follows=False)
+    except BadFile:
         return None
 
 
 def _examined(result: SurveyResult, place: _Place, how: Examination) -> SurveyResult:
     try:
         ended, report = place.run(how)
-    except (CannotStart, OSError, BadEnvFile, subprocess.SubprocessError) as error:
+    except (CannotStart, OSError, BadFile, subprocess.SubprocessError) as error:
         if lack := machine_fault(error):
             raise OSError(lack) from error
         return replace(result, obstacle=Obstacle.TOOL, diagnosis=str(error)[-MAX_DIAGNOSIS:])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -16,6 +15,7 @@ from typing import Any
 
 from mcp_conformance.sdks.packages import LINKED, compiled_in
 from mcp_conformance.survey.targets import Target
+from mcp_conformance.transport.files import json_value, read_file
 
 NPM_SDKS = ("sdk", "server")
 """The packages of the TypeScript SDK 1.x and 2.x."""
@@ -52,7 +52,7 @@ def _program(target: Target, folder: Path) -> tuple[str, ...]:
 
 def _npm_program(package: str, folder: Path) -> tuple[str, ...]:
     place = folder / "node_modules" / package
-    described: Any = json.loads((place / "package.json").read_text(encoding="utf-8"))
+    described: Any = read_file(place / "package.json", json_value)
     programs = described.get("bin")
     if isinstance(programs, str):
         return ("node", str(place / programs))
@@ -98,7 +98,7 @@ def _npm_sdk(folder: Path) -> str:
         found = folder.glob(f"**/node_modules/@modelcontextprotocol/{name}/package.json")
         for path in sorted(found, key=lambda path: len(path.parts)):
             with suppress(*WRONG):
-                return f"TypeScript SDK {json.loads(path.read_text(encoding='utf-8'))['version']}"
+                return f"TypeScript SDK {read_file(path, json_value)['version']}"
     return ""
 
 

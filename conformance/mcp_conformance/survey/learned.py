@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from mcp_conformance.transport.files import BadFile, read_file
 from mcp_conformance.world.kept import MAX_BYTES
 
 LEARNED = Path(".mcp-conformance", "known")
@@ -20,7 +21,8 @@ def copy_learned(source: Path, target: Path) -> None:
     with suppress(OSError):
         target.mkdir(parents=True, exist_ok=True)
         for file in source.glob("*.json"):
-            if not file.is_symlink() and file.is_file() and file.stat().st_size <= MAX_BYTES:
+            with suppress(BadFile):
+                text = read_file(file, str, MAX_BYTES, follows=False)
                 beside = target / f"{file.stem}.{os.getpid()}"
-                beside.write_bytes(file.read_bytes())
+                beside.write_text(text, encoding="utf-8")
                 beside.replace(target / file.name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from mcp_conformance.outcome import Outcome, worst
+from mcp_conformance.protocol.shape import misfit
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.formats.json import read_exercise
 from mcp_conformance.report.hosts import AskedHost
@@ -16,6 +16,7 @@ from mcp_conformance.report.model import Result
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.credentials import redacted
+from mcp_conformance.transport.files import json_value
 
 FORMAT = 1
 
@@ -133,7 +134,7 @@ class SurveyResult:
     @classmethod
     def from_json(cls, text: str) -> SurveyResult:
         """Return the result that `to_json` wrote.  Raises `ValueError`."""
-        members: Any = json.loads(text)
+        members: Any = json_value(text)
         if not isinstance(members, dict) or members.pop("format", None) != FORMAT:
             raise ValueError(f"it is not a result of format {FORMAT}")
         return cls.from_members(members)
@@ -149,9 +150,12 @@ class SurveyResult:
                 given[name] = tuple(map(_result, given[name]))
             given["exercise"] = read_exercise(given.get("exercise", ()))
             given["hosts"] = tuple(AskedHost(**one) for one in given.get("hosts", ()))
-            return cls(**given)
+            found = cls(**given)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"a member is missing or wrong: {error}") from error
+        if place := misfit(found, SurveyResult, "result"):
+            raise ValueError(f"a member is of the wrong type: {place}")
+        return found
 
 
 def _tuple(value: Any) -> Any:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mcp_conformance.project.client_configs import BadConfig, NotTestable, read_config
-from mcp_conformance.survey.targets import BadTarget, Target
+from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.credentials import is_public, secrets_of
-from mcp_conformance.transport.files import bounded_text
+from mcp_conformance.transport.files import BadFile, json_value, read_file
 from mcp_conformance.transport.redaction import Redaction
 
 OFFICIAL = "io.modelcontextprotocol.registry/official"
@@ -29,14 +28,11 @@ class Found:
 
 
 def from_registry(path: Path) -> Found:
-    """Return the latest version of each server in an answer to ``GET /v0/servers``.  Raises `BadTarget`."""
+    """Return the latest version of each server in an answer to ``GET /v0/servers``.  Raises `BadFile`."""
     try:
-        answer = json.loads(bounded_text(path))
-        entries = _objects(answer, "servers")
-    except RecursionError as error:
-        raise BadTarget(f"{path} is not an answer of a registry: it is nested too deeply") from error
-    except (OSError, ValueError, TypeError) as error:
-        raise BadTarget(f"{path} is not an answer of a registry: {error}") from error
+        entries = _objects(read_file(path, json_value), "servers")
+    except TypeError as error:
+        raise BadFile(f"{path} is not an answer of a registry: {error}") from error
     targets: dict[str, Target] = {}
     left_out = []
     for place, entry in enumerate(entries):
@@ -47,7 +43,7 @@ def from_registry(path: Path) -> Found:
             if about.get("isLatest") is False or about.get("status") in ("deleted", "deprecated"):
                 continue
             target = _of_server(name, server)
-        except (BadTarget, TypeError) as error:
+        except (BadFile, TypeError) as error:
             target = str(error).removeprefix(f"{name}: ")
         if isinstance(target, Target):
             targets.setdefault(name, target)
@@ -135,12 +131,9 @@ def _value(one: Mapping[str, Any]) -> str | None:
 
 
 def from_config(path: Path) -> Found:
-    """Return the servers of a client's configuration, of credentials the names.  Raises `BadTarget`."""
+    """Return the servers of a client's configuration, of credentials the names.  Raises `BadFile`."""
     targets, left_out = [], []
-    try:
-        config = read_config(path)
-    except BadConfig as error:
-        raise BadTarget(str(error)) from error
+    config = read_config(path)
     for name in config.servers:
         if config.is_disabled(name):
             left_out.append(f"{name}: it is disabled")

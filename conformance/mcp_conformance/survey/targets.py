@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import pairwise
@@ -14,16 +13,12 @@ from typing import Any
 
 from mcp_conformance.survey.names import problem_with
 from mcp_conformance.transport.credentials import redacted, secrets_of
-from mcp_conformance.transport.files import bounded_text
+from mcp_conformance.transport.files import MAX_TOML_BYTES, BadFile, json_value, read_file, toml_value
 from mcp_conformance.transport.redaction import Redaction
 
 REGISTRIES = ("npm", "pypi")
 GIVEN = {"--env": "=", "--header": ":"}
 """The options of ``run`` with a name and a value, and what is between them."""
-
-
-class BadTarget(ValueError):  # noqa: N818  (its message is what the user reads)
-    """A file of targets, or an entry of it, cannot be used; the message says why."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,14 +78,14 @@ class Target:
 
     @classmethod
     def from_members(cls, members: Mapping[str, Any]) -> Target:
-        """Return the target with these members.  Raises `BadTarget`."""
+        """Return the target with these members.  Raises `BadFile`."""
         known = {one.name: one.type for one in fields(cls)}
         name = str(members.get("name", "a target without a name"))
         if unknown := members.keys() - known.keys():
-            raise BadTarget(f"{name}: unknown members: {', '.join(sorted(unknown))}")
+            raise BadFile(f"{name}: unknown members: {', '.join(sorted(unknown))}")
         for member, value in members.items():
             if not _fits(str(known[member]), value):
-                raise BadTarget(f"{name}: {member} has the wrong type")
+                raise BadFile(f"{name}: {member} has the wrong type")
         given: dict[str, Any] = {"name": ""}
         given |= {member: tuple(one) if isinstance(one, list) else one for member, one in members.items()}
         target = cls(**given)
@@ -98,18 +93,18 @@ class Target:
         return target
 
     def check(self) -> None:
-        """Raise `BadTarget` unless the target can be installed and started, as far as its members show."""
+        """Raise `BadFile` unless the target can be installed and started, as far as its members show."""
         if not self.name:
-            raise BadTarget("a target has no name")
+            raise BadFile("a target has no name")
         if self.registry and self.registry not in REGISTRIES:
-            raise BadTarget(f"{self.name}: registry is one of {', '.join(REGISTRIES)}, not {self.registry!r}")
+            raise BadFile(f"{self.name}: registry is one of {', '.join(REGISTRIES)}, not {self.registry!r}")
         if self.registry and not (self.package and self.version):
-            raise BadTarget(f"{self.name}: a registry needs a package and its exact version")
+            raise BadFile(f"{self.name}: a registry needs a package and its exact version")
         problem = self.registry and problem_with(self.registry, self.package, self.version, self.packages)
         if problem:
-            raise BadTarget(f"{self.name}: {problem}")
+            raise BadFile(f"{self.name}: {problem}")
         if not (self.registry or self.command or self.url):
-            raise BadTarget(f"{self.name}: it needs a registry, a command or a url")
+            raise BadFile(f"{self.name}: it needs a registry, a command or a url")
 
 
 def _words(step: str) -> list[str]:
@@ -146,30 +141,25 @@ def _fits(kind: str, value: Any) -> bool:
 
 
 def read_targets(path: Path) -> list[Target]:
-    """Return the targets of a file: TOML with a table for each name, or JSON Lines.  Raises `BadTarget`."""
-    try:
-        text = bounded_text(path)
-        members = _toml(text) if path.suffix == ".toml" else _json_lines(text)
-    except RecursionError as error:
-        raise BadTarget(f"{path}: it is nested too deeply") from error
-    except (OSError, ValueError) as error:
-        raise BadTarget(f"{path}: {error}") from error
+    """Return the targets of a file: TOML with a table for each name, or JSON Lines.  Raises `BadFile`."""
+    is_toml = path.suffix == ".toml"
+    members = read_file(path, _toml if is_toml else _json_lines, MAX_TOML_BYTES)
     targets = [Target.from_members(one) for one in members]
     names = [one.name for one in targets]
     if repeated := {name for name in names if names.count(name) > 1}:
-        raise BadTarget(f"{path}: there are several targets called {', '.join(sorted(repeated))}")
+        raise BadFile(f"{path}: there are several targets called {', '.join(sorted(repeated))}")
     return targets
 
 
 def _toml(text: str) -> list[dict[str, Any]]:
-    tables = tomllib.loads(text)
+    tables = toml_value(text)
     if not all(isinstance(table, dict) for table in tables.values()):
         raise ValueError("each target is a table, such as [weather]")
     return [{"name": name, **table} for name, table in tables.items()]
 
 
 def _json_lines(text: str) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+    lines = [json_value(line) for line in text.split("\n") if line.strip()]
     if not all(isinstance(line, dict) for line in lines):
         raise ValueError("each line is a JSON object")
     return lines

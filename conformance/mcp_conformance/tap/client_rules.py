@@ -56,7 +56,7 @@ def _json_lines(known: Conversation, line: Line, message: Any) -> Iterator[str]:
 @rule(CLIENT, "fromclient.batch", "MUST", "basic/transports#stdio", since="2025-06-18")
 def _batch(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """Each line of the client, and each body over HTTP, is a single message."""
-    if isinstance(line.message, list) and message is line.message[0]:
+    if isinstance(line.message, list) and line.message and message is line.message[0]:
         yield f"an array of {len(line.message)} messages"
 
 
@@ -76,7 +76,7 @@ def _message_shape(known: Conversation, line: Line, message: Any) -> Iterator[st
 @rule(CLIENT, "fromclient.request-id", "MUST", "basic/index#requests")
 def _request_id(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A request has an id; without one it is a notification, which gets no answer."""
-    if kind(message) is Kind.NOTIFICATION and message["method"] in REQUESTS:
+    if kind(message) is Kind.NOTIFICATION and str(message["method"]) in REQUESTS:
         yield f"{message['method']} has no id"
 
 
@@ -263,7 +263,7 @@ def _serves_what_it_declares(known: Conversation, line: Line, message: Any) -> I
 @rule(CLIENT, "fromclient.negotiated", "MUST", "basic/lifecycle#operation", since="2025-06-18")
 def _negotiated(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """The client uses only capabilities that the server has declared."""
-    path = NEGOTIATED.get(message["method"]) if kind(message) is Kind.REQUEST else None
+    path = NEGOTIATED.get(str(message["method"])) if kind(message) is Kind.REQUEST else None
     if path and isinstance(known.server_capabilities, dict) and not known.declares(SERVER, *path):
         yield f"{message['method']} is asked for, and the server has not declared {'.'.join(path)}"
 
@@ -342,7 +342,7 @@ def _root_uri(known: Conversation, line: Line, message: Any) -> Iterator[str]:
 def _cursor_known(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """A cursor is one that the server has given, unchanged."""
     cursor = part(message, "params", "cursor")
-    is_list = kind(message) is Kind.REQUEST and message["method"] in LISTS
+    is_list = kind(message) is Kind.REQUEST and str(message["method"]) in LISTS
     if is_list and isinstance(cursor, str) and cursor not in known.cursors:
         yield f"the server has given no cursor {show(cursor)}"
 
@@ -360,8 +360,8 @@ def _meta(known: Conversation, line: Line, message: Any) -> Iterator[str]:
 @rule(CLIENT, "fromclient.removed-method", "MUST", "basic/versioning", since="2026-07-28")
 def _removed_method(known: Conversation, line: Line, message: Any) -> Iterator[str]:
     """No message of this revision has a method that the revision has removed."""
-    is_removed = kind(message) is Kind.REQUEST and message["method"] in REMOVED
+    is_removed = kind(message) is Kind.REQUEST and str(message["method"]) in REMOVED
     is_named = part(message, "params", "_meta", PROTOCOL_VERSION) is not ABSENT
-    is_notified = kind(message) is Kind.NOTIFICATION and message["method"] in REMOVED_NOTIFICATIONS
+    is_notified = kind(message) is Kind.NOTIFICATION and str(message["method"]) in REMOVED_NOTIFICATIONS
     if (is_removed and is_named) or is_notified:
         yield f"{message['method']} was removed"

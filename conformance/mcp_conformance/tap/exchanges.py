@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_conformance.protocol.jsonrpc import IdKey, Kind, Line, encode, id_key, is_response, kind
+from mcp_conformance.protocol.jsonrpc import IdKey, Kind, Line, encode, id_key, is_response, kind, strict
 from mcp_conformance.protocol.methods import CANCELLED
 from mcp_conformance.protocol.revisions import SUBSCRIPTION_ID
 from mcp_conformance.tap.conversation import part
@@ -79,8 +79,17 @@ def exchanges(lines: Iterable[Line], began: float = 0.0) -> list[Exchange]:
     reading = _Reading(began)
     for line in lines:
         for message in line.parts():
-            (reading.client if line.sent else reading.server)(line, message)
+            (reading.client if line.sent else reading.server)(line, _finite(message))
     return [one for one in reading.found if one.is_complete]
+
+
+def _finite(message: Any) -> Any:
+    """Return a message as it can be sent: NaN and infinity become texts."""
+    try:
+        encode(message)
+    except ValueError:
+        return strict(message)
+    return message
 
 
 def subscription_of(message: Any) -> Any:

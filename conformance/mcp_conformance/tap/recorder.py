@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ class _File:
 
     def __init__(self, path: Path, header: Row):
         self.path = path
-        self._file = path.open("a", encoding="ascii")
+        self._file = path.open("a+", encoding="ascii")
         self._known = Conversation()
         self._last: list[Row] = []
         self._write(header)
@@ -84,13 +85,17 @@ class _File:
     def end(self, hiding: Hiding) -> None:
         """Leave out what only later lines have shown to be a credential, and write the end."""
         if hiding.has_learned:
-            self._file.close()
-            with self.path.open(encoding="ascii") as old:
-                rewrite(self.path, (hiding.row(json.loads(row)) for row in old))
-            self._file = self.path.open("a", encoding="ascii")
+            rewrite(self.path, chain(map(hiding.row, self._written()), self._last))
+            return
         for row in self._last:
             self._write(row)
         self._file.close()
+
+    def _written(self) -> Iterator[Row]:
+        """Yield the rows of the open file, whatever stands in its place by now, and close it."""
+        self._file.seek(0)
+        with self._file as file:
+            yield from map(json.loads, file)
 
     def _write(self, row: Row) -> None:
         self._file.write(json.dumps(row) + "\n")

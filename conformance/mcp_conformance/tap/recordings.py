@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from mcp_conformance.client.transcript import line_of_row
-from mcp_conformance.protocol.jsonrpc import IdKey, encode, id_key, is_request, is_response
+from mcp_conformance.protocol.jsonrpc import IdKey, encode, id_key, is_request, is_response, strict
 from mcp_conformance.tap.differences import Answer
 from mcp_conformance.tap.exchanges import Exchange
 from mcp_conformance.tap.hiding import Hiding
@@ -57,7 +57,7 @@ def exchanged(session: Recorded) -> list[Exchanged]:
 
 def _asked(message: Mapping[str, Any]) -> bytes:
     """Return what a request asks, without its id, its ``_meta``, and what says who the client is."""
-    kept = {} if message["method"] in BY_METHOD else params_of(Exchange(dict(message)))
+    kept = {} if str(message["method"]) in BY_METHOD else params_of(Exchange(dict(message)))
     return json.dumps([message["method"], kept], sort_keys=True).encode()
 
 
@@ -77,7 +77,7 @@ def accept(session: Recorded, answers: Mapping[int, Answer], varies: Mapping[int
     for place, answer in answers.items():
         old = line_of_row(rows[place]).message
         kept = {name: one for name, one in old.items() if name not in ("result", "error")}
-        raw = encode({**kept, **answer.content}).decode()
+        raw = encode(strict({**kept, **answer.content})).decode()
         rows[place] = hiding.row({**rows[place], "raw": raw, "accepted": round(answer.clock, 3)})
     rewrite(session.path, [session.header, *rows])
 

@@ -51,7 +51,7 @@ def _stdout_purity(known: Conversation, line: Line, message: Any) -> Iterator[st
 
 @of_catalogue("batch.not-sent")
 def _not_sent(known: Conversation, line: Line, message: Any) -> Iterator[str]:
-    if isinstance(line.message, list) and message is line.message[0]:
+    if isinstance(line.message, list) and line.message and message is line.message[0]:
         yield f"an array of {len(line.message)} messages"
 
 
@@ -102,7 +102,7 @@ def _increasing(known: Conversation, line: Line, message: Any) -> Iterator[str]:
 
 @of_catalogue("lifecycle.operation.client-features", whole=True)
 def _client_features(known: Conversation, line: Line, message: Any) -> Iterator[str]:
-    feature = FEATURES.get(message["method"]) if kind(message) is Kind.REQUEST else None
+    feature = FEATURES.get(str(message["method"])) if kind(message) is Kind.REQUEST else None
     if feature and part(known.client_capabilities, feature) is ABSENT:
         yield f"{message['method']} is asked for, and the client has not declared {feature}"
 

@@ -7,21 +7,22 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mcp_conformance.client.transcript import FORMAT, Transcript
+from mcp_conformance.client.transcript import Row, Transcript, read_rows
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.revisions import SERVER_INFO
 from mcp_conformance.protocol.text import named, shell_line
 from mcp_conformance.tap.conversation import part
 from mcp_conformance.tap.judging import Breach, Judgement
 from mcp_conformance.tap.lines import line_of
-from mcp_conformance.transport.files import bounded_text
+from mcp_conformance.transport.files import BadFile, read_file
 
-
-class BadSession(Exception):  # noqa: N818
-    """A file is not a recorded session; the text names the file, the line, and what is wrong."""
+# Not measured: a tap writes one for each client that starts.
+MAX_FILES = 10_000
+"""How many sessions a folder may have."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +34,15 @@ class Recorded:
 
     path: Path
     command: tuple[str, ...]
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[Row, ...]
     name: str = ""
     header: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path: Path) -> Recorded:
-        """Read a session; a last line that was not written to its end is left out.
-
-        Raises `BadSession`, and `OSError` if the file cannot be read.
-        """
-        text = bounded_text(path)
-        lines = (text if text.endswith("\n") else text.rpartition("\n")[0] or text).splitlines()
-        rows = [_row(path, number, text) for number, text in enumerate(lines, 1)]
-        if not rows or rows[0].get("format") != FORMAT or not isinstance(rows[0].get("command"), list):
-            raise BadSession(f"{path.name}: line 1: a header with format {FORMAT} is expected")
-        name = str(rows[0].get("session", ""))
-        return cls(path, tuple(map(str, rows[0]["command"])), tuple(rows[1:]), name, rows[0])
+    def read(cls, path: Path, *, follows: bool = True) -> Recorded:
+        """Read a session; a link is not followed (``follows``) where a folder had it.  Raises `BadFile`."""
+        header, *rows = read_file(path, read_rows, follows=follows)
+        return cls(path, tuple(header["command"]), tuple(rows), header.get("session", ""), header)
 
     @property
     def lines(self) -> Iterator[Line]:
@@ -125,21 +118,25 @@ def rewrite(path: Path, rows: Iterable[dict[str, Any]]) -> None:
         with new.open("a", encoding="ascii") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
         shutil.copymode(path, new)
-        new.replace(path.resolve())
+        new.replace(os.path.realpath(path))
     finally:
         new.unlink(missing_ok=True)
 
 
-def session_files(named: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files of sessions that are named, or that are in a named folder.
+def read_sessions(named: Iterable[Path]) -> Iterator[Recorded]:
+    """Yield the sessions in files that are named, or that are in a named folder.
 
-    Raises `BadSession` for a folder without any.
+    Raises `BadFile`, also for a folder without any.
     """
     for path in named:
-        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-        if not files:
-            raise BadSession(f"{path} has no session (*.jsonl)")
-        yield from files
+        if not path.is_dir():
+            yield Recorded.read(path)
+            continue
+        files = sorted(islice(path.glob("*.jsonl"), MAX_FILES + 1))
+        if not 0 < len(files) <= MAX_FILES:
+            few = f"more than {MAX_FILES} sessions" if files else "no session (*.jsonl)"
+            raise BadFile(f"{path} has {few}")
+        yield from (Recorded.read(one, follows=False) for one in files)
 
 
 def judged(session: Recorded) -> list[Breach]:
@@ -148,16 +145,3 @@ def judged(session: Recorded) -> list[Breach]:
     for row in session.rows:
         judgement.see_row(row)
     return judgement.breaches
-
-
-def _row(path: Path, number: int, text: str) -> dict[str, Any]:
-    try:
-        row: dict[str, Any] = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadSession(f"{path.name}: line {number}: not JSON: {error}") from error
-    is_row = isinstance(row, dict) and (number == 1 or isinstance(row.get("at"), int | float))
-    if not is_row or (
-        "raw" in row and not (isinstance(row["raw"], str) and isinstance(row.get("sent"), bool))
-    ):
-        raise BadSession(f"{path.name}: line {number}: not a row of a session")
-    return row

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from mcp_conformance.protocol import revisions
+from mcp_conformance.transport.files import BadFile, json_value
 
 FILE = "mcp-contract.json"
 """The file that a run reads if it is in the working directory."""
@@ -28,10 +29,6 @@ VALUES = ("const", "enum", "default", "examples")
 Offer: TypeAlias = Mapping[str, Any]
 """What a server offers in a revision: its ``capabilities``, its ``instructions`` if it has any, and for each
 list in `KEPT` the definitions by name or URI."""
-
-
-class BadContract(ValueError):  # noqa: N818  (an error of the user, in one line)
-    """A text that is not a contract, and why."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +89,13 @@ def to_text(contract: Contract) -> str:
 
 
 def from_text(text: str, name: str) -> Contract:
-    """Return the contract that `to_text` wrote.  Raises `BadContract`."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadContract(f"not JSON: {error}") from error
+    """Return the contract that `to_text` wrote.  Raises `BadFile`."""
+    data = json_value(text)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise BadContract(f"it is not a contract of format {FORMAT} (mcp-conformance lock writes one)")
+        raise BadFile(f"it is not a contract of format {FORMAT} (mcp-conformance lock writes one)")
     offers = data.get("offers")
     if not isinstance(offers, list) or not all(map(_is_offer, offers)):
-        raise BadContract(
+        raise BadFile(
             "a member is missing or of the wrong type (mcp-conformance lock --update writes it anew)"
         )
     found = {revision: _without_revisions(one) for one in offers for revision in one["revisions"]}

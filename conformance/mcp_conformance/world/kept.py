@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.transport.files import BadFile, json_value, read_file
 from mcp_conformance.transport.lock import locked
 from mcp_conformance.world.folder import Folder, replaced
 from mcp_conformance.world.known import Known, Origin, Owner
@@ -92,8 +93,8 @@ class Kept:
     def read(self) -> None:
         """Read what is in the file now; nothing if there is none, or it can't be read."""
         self._tools, self._steps = {}, []
-        with suppress(OSError, ValueError, RecursionError):
-            content = json.loads(self._text())
+        with suppress(BadFile):
+            content = read_file(self.path, json_value, MAX_BYTES, follows=False)
             if isinstance(content, dict) and content.get("format") == FORMAT:
                 self._tools = content["tools"] if isinstance(content.get("tools"), dict) else {}
                 self._steps = content["steps"] if isinstance(content.get("steps"), list) else []
@@ -102,11 +103,6 @@ class Kept:
             **{name: one for name, one in self._tools.items() if name not in self._new},
             **self._new,
         }
-
-    def _text(self) -> str:
-        """Return what is in the file; a server may have put a pipe there, a device, or a file without end."""
-        is_kept = self.path.is_file() and self.path.stat().st_size <= MAX_BYTES
-        return self.path.read_text(encoding="utf-8") if is_kept else "{}"
 
     def _entry(self, tool: Tool) -> Mapping[str, Any] | None:
         entry = self._tools.get(tool.name)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from mcp_conformance.outcome import Outcome
+from mcp_conformance.protocol.shape import misfit
 from mcp_conformance.report.connecting import ConnectingClient
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.hosts import AskedHost
 from mcp_conformance.report.model import FoundDefect, Interface, OfferedTool, Report, Result
-from mcp_conformance.report.shape import misfit
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.report.tool_links import ToolLink
 from mcp_conformance.requirements.catalogue import families
 from mcp_conformance.requirements.official import official_ids
+from mcp_conformance.transport.files import BadFile, json_value
 
 FORMAT = 1
 SCHEMA = Path(__file__).parents[1] / "report-1.schema.json"
@@ -33,10 +33,6 @@ EVIDENCE = (
 SERVER = {"name": "server", "version": "version", "command": "command", "source": "source"}
 RUN = ("started", "seconds", "ended")
 COUNTS = ("not_run", "starts", "sessions", "sent", "not_applicable", "measured", "phases", "sequences")
-
-
-class BadReport(ValueError):  # noqa: N818
-    """A text is not a report; the message says why."""
 
 
 def render(report: Report) -> str:
@@ -143,32 +139,29 @@ def _result(one: Result) -> dict[str, Any]:
 
 
 def read(text: str) -> Report:
-    """Return the report that `render` wrote; its results have no text for a terminal.  Raises `BadReport`."""
+    """Return the report that `render` wrote; its results have no text for a terminal.  Raises `BadFile`."""
     data = read_members(text)
     if "servers" in data:
-        raise BadReport("it is about several servers: take the file whose name begins with the server's")
+        raise BadFile("it is about several servers: take the file whose name begins with the server's")
     return report_from(data)
 
 
 def read_members(text: str) -> Mapping[str, Any]:
-    """Return the members of a report, be it about one server or about several.  Raises `BadReport`."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadReport(f"not JSON: {error}") from error
+    """Return the members of a report, be it about one server or about several.  Raises `BadFile`."""
+    data = json_value(text)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise BadReport(f"it is not a report of format {FORMAT}")
+        raise BadFile(f"it is not a report of format {FORMAT}")
     return data
 
 
 def report_from(data: Mapping[str, Any]) -> Report:
-    """Return the report of one server that has these members.  Raises `BadReport`."""
+    """Return the report of one server that has these members.  Raises `BadFile`."""
     try:
         found = _report(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadReport(f"a member is missing or of the wrong type: {error}") from error
+        raise BadFile(f"a member is missing or of the wrong type: {error}") from error
     if place := misfit(found, Report, "report"):
-        raise BadReport(f"a member is of the wrong type: {place}")
+        raise BadFile(f"a member is of the wrong type: {place}")
     return found
 
 

@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from mcp_conformance.protocol.shape import misfit
 from mcp_conformance.report.file_format import CombinedFormat
 from mcp_conformance.report.formats import json as json_format
-from mcp_conformance.report.formats.json import BadReport, read_members, report_from
+from mcp_conformance.report.formats.json import read_members, report_from
 from mcp_conformance.report.model import Report
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 from mcp_conformance.report.strict_json import strict_json
+from mcp_conformance.transport.files import BadFile
 
 
 def render(servers: ServersReport) -> str:
@@ -34,17 +36,20 @@ def _server(one: ServerOutcome) -> dict[str, Any]:
 
 
 def read(text: str) -> Report | ServersReport:
-    """Return the report of one server, or of several, that a JSON report holds.  Raises `BadReport`."""
+    """Return the report of one server, or of several, that a JSON report holds.  Raises `BadFile`."""
     data = read_members(text)
     if "servers" not in data:
         return report_from(data)
     try:
         outcomes = tuple(_read_server(one) for one in data["servers"])
-        return ServersReport(
+        found = ServersReport(
             data["file"], outcomes, data["tool"]["version"], require_all=data.get("require_all", False)
         )
     except (KeyError, TypeError) as error:
-        raise BadReport(f"a member is missing or of the wrong type: {error}") from error
+        raise BadFile(f"a member is missing or of the wrong type: {error}") from error
+    if place := misfit(found, ServersReport, "report"):
+        raise BadFile(f"a member is of the wrong type: {place}")
+    return found
 
 
 def _read_server(one: Mapping[str, Any]) -> ServerOutcome:
