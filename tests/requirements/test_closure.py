@@ -252,8 +252,9 @@ def test_every_check_has_run_on_a_right_server(monkeypatch):
     )
     old = run_suite((*HTTP_PROCESS, "old"), "--http", "--select", "http", "--revision", "latest", *EVERYTHING)
     ended = run_suite(HTTP_PROCESS, "--http", "--select", ENDED, "--revision", "latest", "--fuzz", "none")
-    chosen = ("--select", "tools.call.access-control", "--fuzz", "none")
-    keeping = run_suite(awkward("keeps_to_its_folder"), *chosen)
+    keeping = run_suite(
+        awkward("keeps_to_its_folder"), "--select", "tools.call.access-control", "--fuzz", "none"
+    )
     runs = (run_on_processes(), nothing, other, growing, asked_for, old, ended, keeping)
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
     ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision).passed}
