@@ -9,9 +9,12 @@ import ssl
 import threading
 
 from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.reach import addresses
 
 # As for pipes: what one read may bring at once.
 CHUNK = 64 * 1024
+# Not measured: those of large hosts are a dozen; each may take the whole timeout.
+MAX_ADDRESSES = 16
 UNTRUSTED = (18, 19, 20, 21)
 """OpenSSL's codes for certificates whose issuer is not among the trusted ones."""
 TRUST = "the environment variable SSL_CERT_FILE names a file with certificates to trust"
@@ -48,13 +51,13 @@ class Stream:
         """Connect to a server; raises `ConnectionFailed`."""
         try:
             plain = _connected(endpoint, timeout)
-        except (OSError, UnicodeError) as error:
+        except (OSError, ValueError) as error:
             raise _failure(error, endpoint, timeout) from error
         try:
             # A small request would wait up to 40 ms for the acknowledgement of the one before.
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return cls(_encrypted(plain, endpoint.host) if endpoint.tls else plain)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # of a name that no certificate can have
             plain.close()
             raise _failure(error, endpoint, timeout) from error
 
@@ -146,29 +149,30 @@ class Stream:
 
 
 def _connected(endpoint: Endpoint, timeout: float) -> socket.socket:
-    """Return a connection by TCP.  Raises `OSError` and `UnicodeError`."""
-    host, port, dial = endpoint.host, endpoint.port, endpoint.dial
-    if dial is None:
-        return socket.create_connection((host, port), timeout)
-    refused = OSError("the host has no address")
-    for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        one = dial(family)
+    """Return a connection by TCP, to exactly one of the addresses that were looked up.
+
+    Raises `OSError` and `UnicodeError`.
+    """
+    failed = OSError("the host has no address")
+    found = (endpoint.look_up or addresses)(endpoint.host, endpoint.port)
+    for family, address in found[:MAX_ADDRESSES]:
+        one = endpoint.dial(family) if endpoint.dial is not None else socket.socket(family)
         one.settimeout(timeout)
         try:
             one.connect(address)
         except OSError as error:
             one.close()
-            refused = error
+            failed = error
         else:
             return one
-    raise refused
+    raise failed
 
 
 def _encrypted(plain: socket.socket, host: str) -> ssl.SSLSocket:
     return ssl.create_default_context().wrap_socket(plain, server_hostname=host)
 
 
-def _failure(error: OSError | UnicodeError, endpoint: Endpoint, timeout: float) -> ConnectionFailed:
+def _failure(error: OSError | ValueError, endpoint: Endpoint, timeout: float) -> ConnectionFailed:
     """Return the reason for a failed connection in plain words."""
     if isinstance(error, ConnectionRefusedError):
         return ConnectionFailed(f"{endpoint.authority} refused the connection", is_refused=True)
@@ -182,4 +186,5 @@ def _failure(error: OSError | UnicodeError, endpoint: Endpoint, timeout: float) 
         return ConnectionFailed(reason)
     if isinstance(error, ssl.SSLError):
         return ConnectionFailed(f"no TLS with {endpoint.authority}: {error.reason or error}")
-    return ConnectionFailed(f"no connection to {endpoint.authority}: {error.strerror or error}")
+    said = getattr(error, "strerror", None) or error
+    return ConnectionFailed(f"no connection to {endpoint.authority}: {said}")
