@@ -16,9 +16,7 @@ from mcp_conformance.login.flow import (
     renewed,
 )
 from mcp_conformance.login.login import OAuthClient
-from mcp_conformance.login.provider import provider
-from mcp_conformance.login.web import LoginFailed, Web
-from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.login.web import LoginFailed
 from mcp_conformance_fixtures.reference_http_login import CI_CLIENT, CI_SECRET, Issuing, OAuthError
 from mcp_conformance_fixtures.reference_http_wire import Answer
 from support.http_in_thread import served
@@ -269,8 +267,8 @@ class Open(Issuing):
         (Unencrypted, "http://auth.example.com/token has no TLS"),
         (Plain, "does not list S256"),
         (Busy, "is answered with HTTP 503 with text/html"),
-        (Wordless, "gives no bearer token"),
-        (Array, "gives no token that can be read"),
+        (Wordless, "gives no token: the response has no access_token"),
+        (Array, "is answered with HTTP 200 with application/json: not a JSON object"),
         (Open, "asks nobody to log in: initialize is answered with HTTP 200"),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
@@ -316,17 +314,3 @@ def test_a_port_that_is_taken_is_named():
         port = int(one.url.removesuffix(PATH).rpartition(":")[2])
         with pytest.raises(LoginFailed, match=f"port {port} of 127.0.0.1 cannot be used"), listening(port):
             pass
-
-
-def test_a_server_elsewhere_cannot_have_this_machine_asked(monkeypatch):
-    class Answered:
-        status = 401
-
-        def header(self, name):
-            return (
-                ['Bearer resource_metadata="http://127.0.0.1:9/meta"'] if name == "WWW-Authenticate" else []
-            )
-
-    monkeypatch.setattr(Web, "post_json", lambda *_: Answered())
-    with pytest.raises(LoginFailed, match=r"names http://127\.0\.0\.1:9/meta on this machine"):
-        provider(Web(), Endpoint.parse("https://mcp.example.com/mcp"), (), print)
