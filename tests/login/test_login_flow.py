@@ -1,6 +1,11 @@
 """The steps of a login: what is sent, and what ends it."""
 
+import socket
+import struct
 import threading
+from contextlib import suppress
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
@@ -314,3 +319,34 @@ def test_a_port_that_is_taken_is_named():
         port = int(one.url.removesuffix(PATH).rpartition(":")[2])
         with pytest.raises(LoginFailed, match=f"port {port} of 127.0.0.1 cannot be used"), listening(port):
             pass
+
+
+def test_answers_of_others_do_not_make_the_login_wait_longer():
+    def forge():
+        while not stop.is_set():
+            with suppress(OSError), urlopen(f"{callback.url}?state=x") as page:
+                page.read()
+
+    stop = threading.Event()
+    with listening() as callback:
+        thread = threading.Thread(target=forge)
+        thread.start()
+        try:
+            with pytest.raises(LoginFailed, match="nobody has logged in within"):
+                callback.wait(0.6, lambda _: False)
+        finally:
+            stop.set()
+            thread.join()
+
+
+def test_a_browser_that_goes_away_prints_nothing(capfd):
+    with listening() as callback:
+        port = urlsplit(callback.url).port
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.sendall(b"GET /callback?code=x HTTP/1.1\r\n")
+        with urlopen(f"{callback.url}?code=y") as page:
+            page.read()
+        callback.wait(20.0, lambda got: got == {"code": "y"})
+    assert capfd.readouterr() == ("", "")

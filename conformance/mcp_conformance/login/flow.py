@@ -306,7 +306,7 @@ def _fetched(oauth: OAuth2Client, grant: str, found: Provider, **given: str) -> 
         said = _error(token["error"], token.get("error_description"))
         raise LoginFailed(f"{found.issuer} gives no token: {said}")
     if answer.status != 200 or not token:
-        raise LoginFailed(f"{found.issuer} gives no token: {endpoint} is answered with {answer}")
+        raise LoginFailed(f"{endpoint} is answered with {answer}")
     kind = token.get("token_type")
     if "access_token" not in token:
         raise LoginFailed(f"{found.issuer} gives no token: the response has no access_token")

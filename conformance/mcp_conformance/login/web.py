@@ -95,7 +95,9 @@ class Answer:
 
     @cached_property
     def json(self) -> Any:
-        """The JSON value in the body; `ABSENT` for what readers of JSON take for different values."""
+        """The JSON value in the body; `ABSENT` for what is cut, or what readers take for different values."""
+        if self._exchange.failure and not self._exchange.is_stalled:
+            return ABSENT
         value, self._fault, oddities = decode(self._exchange.body)
         odd = ", ".join(one for one in oddities if one != WITH_MARK)
         self._fault = self._fault or odd or ("" if isinstance(value, dict) else "not a JSON object")

@@ -51,13 +51,13 @@ class Stream:
         """Connect to a server; raises `ConnectionFailed`."""
         try:
             plain = _connected(endpoint, timeout)
-        except (OSError, ValueError) as error:
+        except (OSError, UnicodeError) as error:
             raise _failure(error, endpoint, timeout) from error
         try:
             # A small request would wait up to 40 ms for the acknowledgement of the one before.
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return cls(_encrypted(plain, endpoint.host) if endpoint.tls else plain)
-        except (OSError, ValueError) as error:  # of a name that no certificate can have
+        except OSError as error:
             plain.close()
             raise _failure(error, endpoint, timeout) from error
 
@@ -172,7 +172,7 @@ def _encrypted(plain: socket.socket, host: str) -> ssl.SSLSocket:
     return ssl.create_default_context().wrap_socket(plain, server_hostname=host)
 
 
-def _failure(error: OSError | ValueError, endpoint: Endpoint, timeout: float) -> ConnectionFailed:
+def _failure(error: OSError | UnicodeError, endpoint: Endpoint, timeout: float) -> ConnectionFailed:
     """Return the reason for a failed connection in plain words."""
     if isinstance(error, ConnectionRefusedError):
         return ConnectionFailed(f"{endpoint.authority} refused the connection", is_refused=True)
@@ -186,5 +186,4 @@ def _failure(error: OSError | ValueError, endpoint: Endpoint, timeout: float) ->
         return ConnectionFailed(reason)
     if isinstance(error, ssl.SSLError):
         return ConnectionFailed(f"no TLS with {endpoint.authority}: {error.reason or error}")
-    said = getattr(error, "strerror", None) or error
-    return ConnectionFailed(f"no connection to {endpoint.authority}: {said}")
+    return ConnectionFailed(f"no connection to {endpoint.authority}: {error.strerror or error}")
