@@ -86,10 +86,13 @@ class Asked:
 
 
 class Hostile:
-    """What runs at an origin: ``changes`` are functions of the usual reply and the request, by step."""
+    """What runs at an origin: ``changes`` are functions of the usual reply and the request, by step.
+
+    ``url`` is that of the MCP server.
+    """
 
     def __init__(self, origin, changes):
-        self.origin, self.changes = origin, changes
+        self.origin, self.changes, self.url = origin, changes, f"{origin}/mcp"
         self.asked = []
 
     def reply(self, asked):
@@ -133,7 +136,7 @@ def spelt(name, text):
 
 @contextmanager
 def hostile(**changes):
-    """Serve on a free port of this machine, and give the `Hostile`; its ``url`` is that of the MCP server."""
+    """Serve on a free port of this machine, and give the `Hostile`."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -165,7 +168,6 @@ def hostile(**changes):
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.handle_error = lambda *_: None
         running = Hostile(f"http://127.0.0.1:{server.server_port}", changes)
-        running.url = f"{running.origin}/mcp"
         thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
         thread.start()
         try:
@@ -176,17 +178,26 @@ def hostile(**changes):
             thread.join()
 
 
+class Victim(ThreadingHTTPServer):
+    """A listener of this machine; whoever connects is noted in ``met``."""
+
+    def __init__(self):
+        met = self.met = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle(self):
+                met.append(self.rfile.readline())
+
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    def handle_error(self, *_):
+        """Print nothing."""
+
+
 @contextmanager
 def victim():
-    """Give a listener of this machine and its port; whoever connects is noted in ``met``."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def handle(self):
-            met.append(self.rfile.readline())
-
-    met = []
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.met, server.handle_error = met, lambda *_: None
+    """Give a listener that nobody may ask."""
+    with Victim() as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
         thread.start()
         try:
