@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from contextlib import closing
+from dataclasses import replace
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from support.hostile_login import (
     ASKED,
     AUTHORIZE,
     CODE,
+    ENDPOINTS,
     GIVE,
     METADATA,
     REFRESH,
@@ -184,26 +186,17 @@ MODES = {
     "many sessions": (USE, changed(headers=(("Mcp-Session-Id", "s"),) * 90), KEPT),
 }
 """A step, its change, and the exit status, by what the server does."""
-ENDS = {"true": REFUSED, "number": KEPT, "integer": KEPT, "long": REFUSED}
 MEMBERS = {
-    (step, name): {}
-    for step, names in {
-        METADATA: ("resource", "authorization_servers", "scopes_supported"),
-        SERVER: (
-            "issuer",
-            "authorization_endpoint",
-            "token_endpoint",
-            "registration_endpoint",
-            "scopes_supported",
-        ),
-        REGISTER: ("client_id", "client_secret", "token_endpoint_auth_method"),
-        GIVE: ("access_token", "refresh_token", "token_type", "expires_in", "expires_at", "error"),
-    }.items()
-    for name in names
+    METADATA: ("resource", "authorization_servers", "scopes_supported"),
+    SERVER: (*(f"{name}_endpoint" for name in ENDPOINTS), "issuer", "scopes_supported"),
+    REGISTER: ("client_id", "client_secret", "token_endpoint_auth_method"),
+    GIVE: ("access_token", "refresh_token", "token_type", "expires_in", "expires_at", "error"),
 }
+"""The members that are read, by step."""
 ANY = [
-    pytest.param(step, spelt(name, text), None, id=f"{step} {name}: {kind}")
-    for step, name in MEMBERS
+    pytest.param(step, spelt(name, text), id=f"{step} {name}: {kind}")
+    for step, names in MEMBERS.items()
+    for name in names
     for kind, text in ODD.items()
 ]
 """A value of any kind in each member that is read: the login may succeed or not."""
@@ -291,8 +284,8 @@ def test_a_server_that_is_out_to_harm_gets_nothing(name, place, capfd, monkeypat
     assert answered(capfd, monkeypatch, place, step, change)[0] == expected
 
 
-@pytest.mark.parametrize(("step", "change", "_"), some_of(ANY, 12, name=lambda one: one.id))
-def test_a_member_of_any_kind_ends_in_one_line(step, change, _, place, capfd, monkeypatch):
+@pytest.mark.parametrize(("step", "change"), some_of(ANY, 12, name=lambda one: one.id))
+def test_a_member_of_any_kind_ends_in_one_line(step, change, place, capfd, monkeypatch):
     assert answered(capfd, monkeypatch, place, step, change)[0] in (KEPT, REFUSED)
 
 
@@ -344,6 +337,21 @@ def test_a_secret_of_the_user_is_not_repeated(capfd, monkeypatch, place):
     assert "no token" in refused
     for text in (printed, kept, refused):
         assert "of-the-user" not in text
+
+
+def test_the_address_to_open_has_the_words_of_the_user(capfd):
+    with hostile(server=members(authorization_endpoint="{origin}/authorize/mycompany")) as server:
+        words = ["--no-browser", "--wait", "1", "--header", "X-Api-Key: the-key-of-the-user"]
+        _, printed = logged(capfd, f"{server.url}?org=mycompany", *words)
+    assert f"log in at {server.origin}/authorize/mycompany?response_type=code&client_id=one&" in printed
+
+
+def test_a_secret_that_cannot_be_is_named_by_its_variable():
+    with hostile() as server:
+        client = OAuthClient("ci", SECRET, "CI_SECRET", "client_secret_basic")
+        login = log_in_as_client(Choice(server.url, client=client))
+        with pytest.raises(LoginFailed, match="in the variable CI_SECRET: the client_secret is not"):
+            renewed(replace(login, refresh_token=""), "caf\xe9")
 
 
 def test_an_old_token_is_not_repeated_by_a_refresh(place, capfd, monkeypatch):

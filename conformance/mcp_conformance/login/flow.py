@@ -100,7 +100,10 @@ def log_in_as_client(choice: Choice) -> Login:
 
 def renewed(login: Login, secret: str = "") -> Login:
     """Return a login with a new token; ``secret`` is that of the user's client.  Raises `LoginFailed`."""
-    client = replace(login.client, secret=login.client.secret or secret)
+    try:
+        client = replace(login.client, secret=login.client.secret or secret)
+    except ValueError as error:
+        raise LoginFailed(f"in the variable {login.client.secret_variable}: {error}") from error
     secrets = (login.access_token, login.refresh_token, client.secret)
     with exchanges(Endpoint.parse(login.url), secrets=secrets) as web:
         if login.refresh_token:
@@ -201,7 +204,7 @@ class _Flow:
     def code(self) -> _Code:
         """Let a person log in, and return the code.  Raises `LoginFailed`."""
         url, state, verifier = self._request(self.callback.url)
-        self.web.say(f"opened in the browser: {url}" if self.choice.opens(url) else f"log in at {url}")
+        self.web.say("opened in the browser: " if self.choice.opens(url) else "log in at ", url)
         # That of an earlier page, or of somebody else's, has another state.
         got = self.callback.wait(self.choice.seconds, lambda one: one.get("state") == state)
         shown = " & ".join(f"{name}={one}" for name, one in self.web.hidden(got).items())

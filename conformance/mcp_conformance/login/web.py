@@ -157,9 +157,9 @@ class Web:
         """Return a text as it may be printed, in one line."""
         return named(self._redaction.text(text), MAX_SENTENCE)
 
-    def say(self, text: str) -> None:
-        """Say something to the user."""
-        self._say(self.shown(text))
+    def say(self, text: str, url: str = "") -> None:
+        """Say something to the user, perhaps with a URL, which may have any word of the user's."""
+        self._say(f"{self.shown(text)}{named(self._redaction.of_names.text(url), MAX_SENTENCE)}")
 
     def add(self, step: Step) -> None:
         """Add a step that was made elsewhere, as in a browser."""
