@@ -118,7 +118,8 @@ class Answer:
             return f"HTTP {self.status}, {named(error, SHOWN_IN_SENTENCE)}{more}"
         location = "".join(f" to {_without_query(one)}" for one in self.header("Location")[:1])
         kind = f" with {self._exchange.media_type}" if self._exchange.media_type else ""
-        failure = self._exchange.failure or (self._fault if "json" in kind else "")
+        fault = self._fault if "json" in kind and self.status < 300 else ""
+        failure = self._exchange.failure or fault
         failure = f": {failure}" if failure else ""
         return f"HTTP {self.status}{named(location or kind, SHOWN_IN_SENTENCE)}{failure}"
 
