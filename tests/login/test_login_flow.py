@@ -1,6 +1,11 @@
 """The steps of a login: what is sent, and what ends it."""
 
+import socket
+import struct
 import threading
+from contextlib import suppress
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
@@ -16,9 +21,7 @@ from mcp_conformance.login.flow import (
     renewed,
 )
 from mcp_conformance.login.login import OAuthClient
-from mcp_conformance.login.provider import provider
-from mcp_conformance.login.web import LoginFailed, Web
-from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.login.web import LoginFailed
 from mcp_conformance_fixtures.reference_http_login import CI_CLIENT, CI_SECRET, Issuing, OAuthError
 from mcp_conformance_fixtures.reference_http_wire import Answer
 from support.http_in_thread import served
@@ -269,8 +272,8 @@ class Open(Issuing):
         (Unencrypted, "http://auth.example.com/token has no TLS"),
         (Plain, "does not list S256"),
         (Busy, "is answered with HTTP 503 with text/html"),
-        (Wordless, "gives no bearer token"),
-        (Array, "gives no token that can be read"),
+        (Wordless, "gives no token: the response has no access_token"),
+        (Array, "is answered with HTTP 200 with application/json: not a JSON object"),
         (Open, "asks nobody to log in: initialize is answered with HTTP 200"),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
@@ -318,15 +321,32 @@ def test_a_port_that_is_taken_is_named():
             pass
 
 
-def test_a_server_elsewhere_cannot_have_this_machine_asked(monkeypatch):
-    class Answered:
-        status = 401
+def test_answers_of_others_do_not_make_the_login_wait_longer():
+    def forge():
+        while not stop.is_set():
+            with suppress(OSError), urlopen(f"{callback.url}?state=x") as page:
+                page.read()
 
-        def header(self, name):
-            return (
-                ['Bearer resource_metadata="http://127.0.0.1:9/meta"'] if name == "WWW-Authenticate" else []
-            )
+    stop = threading.Event()
+    with listening() as callback:
+        thread = threading.Thread(target=forge)
+        thread.start()
+        try:
+            with pytest.raises(LoginFailed, match="nobody has logged in within"):
+                callback.wait(0.6, lambda _: False)
+        finally:
+            stop.set()
+            thread.join()
 
-    monkeypatch.setattr(Web, "post_json", lambda *_: Answered())
-    with pytest.raises(LoginFailed, match=r"names http://127\.0\.0\.1:9/meta on this machine"):
-        provider(Web(), Endpoint.parse("https://mcp.example.com/mcp"), (), print)
+
+def test_a_browser_that_goes_away_prints_nothing(capfd):
+    with listening() as callback:
+        port = urlsplit(callback.url).port
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.sendall(b"GET /callback?code=x HTTP/1.1\r\n")
+        with urlopen(f"{callback.url}?code=y") as page:
+            page.read()
+        callback.wait(20.0, lambda got: got == {"code": "y"})
+    assert capfd.readouterr() == ("", "")

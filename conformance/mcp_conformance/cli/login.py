@@ -21,7 +21,7 @@ from mcp_conformance.login.login import Login, OAuthClient, shown_time
 from mcp_conformance.login.web import LoginFailed, expect_extra
 from mcp_conformance.options.run_options import http_server
 from mcp_conformance.protocol.text import named
-from mcp_conformance.report.exit_status import NOT_STARTED, PASSED
+from mcp_conformance.report.exit_status import NOT_RUN, NOT_STARTED, PASSED
 from mcp_conformance.report.model import plural
 from mcp_conformance.transport.http.server import HttpServer
 
@@ -73,9 +73,10 @@ def _choice(options: argparse.Namespace, server: HttpServer) -> Choice:
         raise UsageError("login: --client-credentials needs --client-secret-env")
     if options.client_document and not options.client_document.startswith("https://"):
         raise UsageError("login: --client-document: a URL with https:// is expected")
-    client = None
-    if options.client_id:
-        client = OAuthClient(options.client_id, secret, variable)
+    try:
+        client = OAuthClient(options.client_id, secret, variable) if options.client_id else None
+    except ValueError as error:
+        raise UsageError(f"login: {error}") from error
     return Choice(
         server.url,
         server.headers,
@@ -118,15 +119,19 @@ def opened(url: str) -> bool:
 
 
 def _list() -> int:
-    logins = list(store.all_kept())
-    for one in logins:
+    """Print a line for each login, and for each file that is broken."""
+    found = list(store.all_kept())
+    for one in found:
+        if isinstance(one, LoginFailed):
+            _say(str(one))
+            continue
         ends = f"the token ends {shown_time(one.expires)}" if one.expires else "its end is unknown"
         _say(
             f"{one.url}  by {one.issuer}, {one.made}; {ends}{', refreshed then' if one.refresh_token else ''}"
         )
-    if not logins:
+    if not found:
         _say("no login is kept")
-    return PASSED
+    return NOT_RUN if any(isinstance(one, LoginFailed) for one in found) else PASSED
 
 
 def _log_out(url: str) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -20,6 +20,11 @@ WAIT_SECONDS = 0.5
 END_SECONDS = 0.02
 PAGE = b"""<!doctype html><meta charset="utf-8"><title>mcp-conformance</title>
 <p>mcp-conformance has the answer of the authorization server. You can close this page."""
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Print nothing: a browser may close the connection at any time."""
 
 
 class Callback:
@@ -46,19 +51,19 @@ class Callback:
                 """Print nothing: a request has the code."""
 
         try:
-            self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+            self._server = _Server(("127.0.0.1", port), Handler)
         except OSError as error:
             raise LoginFailed(f"port {port} of 127.0.0.1 cannot be used: {error.strerror}") from error
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}{PATH}"
 
-    def wait(self, seconds: float) -> dict[str, str]:
-        """Return the parameters with which the browser came; raise `LoginFailed` if none comes in time."""
+    def wait(self, seconds: float, is_ours: Callable[[dict[str, str]], bool]) -> dict[str, str]:
+        """Return the parameters with which the browser came; raise `LoginFailed` if ours do not in time."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            try:
-                return self._answers.get(timeout=WAIT_SECONDS)
-            except Empty:
-                continue
+            with suppress(Empty):
+                got = self._answers.get(timeout=WAIT_SECONDS)
+                if is_ours(got):
+                    return got
         raise LoginFailed(f"nobody has logged in within {seconds:g} s")
 
     def serve(self) -> None:

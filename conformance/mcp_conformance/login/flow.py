@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_conformance.login.callback import Callback, listening
-from mcp_conformance.login.login import Login, OAuthClient
+from mcp_conformance.login.login import BASIC, METHODS, POSTED, VISIBLE, Login, OAuthClient
 from mcp_conformance.login.provider import TOKEN_USED, Provider, open_session, provider
-from mcp_conformance.login.web import LoginFailed, Step, Web
-from mcp_conformance.protocol.text import named
+from mcp_conformance.login.web import Answer, LoginFailed, Step, Web, exchanges
+from mcp_conformance.protocol.text import harmless, named
 from mcp_conformance.transport.http.endpoint import Endpoint
-from mcp_conformance.transport.http.headers import SESSION_ID
+from mcp_conformance.transport.http.headers import PLAIN, SESSION_ID
 from mcp_conformance.transport.http.request import Headers
 
 if TYPE_CHECKING:
@@ -26,10 +27,8 @@ REFRESHED_FIRST, REFRESH_AGAIN = "refresh of another token", "refresh token agai
 """The names of the steps that are judged."""
 EXAMINED = (WRONG_VERIFIER, NO_VERIFIER, CODE_AGAIN, FOREIGN, NEAR, NO_CHALLENGE, REFRESH_AGAIN)
 """Those in which something has to be refused."""
-CODES, CREDENTIALS = "authorization_code", "client_credentials"
-BASIC, POSTED = "client_secret_basic", "client_secret_post"
-METHODS = ("none", BASIC, POSTED)
-"""How a client that registers can authenticate itself, the plainest way first."""
+CODES, CREDENTIALS, REFRESH = "authorization_code", "client_credentials", "refresh_token"
+"""The grants."""
 ANNOUNCES_ISSUER = "authorization_response_iss_parameter_supported"
 NAME = "mcp-conformance"
 ELSEWHERE = "https://redirect.invalid/callback"
@@ -39,10 +38,9 @@ BELOW = "/elsewhere"
 VERIFIER_LENGTH, STATE_LENGTH = 64, 32
 LOGIN_SECONDS = 300.0
 """How long a person may take.  Not measured."""
-
-
-class Refused(LoginFailed):
-    """The authorization server answered with an error of OAuth."""
+# Not measured: nobody gives a token for longer and means it.
+MAX_LIFETIME_SECONDS = 100 * 365 * 24 * 3600
+"""A token that lasts longer has no known end."""
 
 
 @dataclass(frozen=True)
@@ -68,62 +66,78 @@ class Choice:
 
 def log_in(choice: Choice) -> Login:
     """Log a person in, and return the token with what renews it.  Raises `LoginFailed`."""
-    web, own = Web(), Endpoint.parse(choice.url)
-    found = _provider(web, own, choice)
-    _expect_pkce(found, choice.say)
-    with listening(choice.port) as callback:
-        if choice.client is not None:
-            client = _known(choice.client, found)
-        else:
-            client = _client(web, found, choice, callback.url)
-        flow = _Flow(web, found, client, choice, callback)
-        if choice.examines:
-            flow.examine()
-        token = flow.token(flow.code())
-        login = _login(choice, found, client, CODES, token)
-    if choice.examines and login.refresh_token:
-        login = _refreshed(login, web)
-    _try(login, web, own, choice)
-    return replace(login, steps=web.steps)
+    own = Endpoint.parse(choice.url)
+    with _exchanges(own, choice) as web:
+        found = _provider(web, own, choice)
+        _expect_pkce(found, web)
+        with listening(choice.port) as callback:
+            if choice.client is not None:
+                client = _known(choice.client, found)
+            else:
+                client = _client(web, found, choice, callback.url)
+            flow = _Flow(web, found, client, choice, callback)
+            if choice.examines:
+                flow.examine()
+            login = flow.login(flow.code())
+        if choice.examines and login.refresh_token:
+            login = _refreshed(login, web)
+        _try(login, web, own, choice)
+        return replace(login, steps=web.steps)
 
 
 def log_in_as_client(choice: Choice) -> Login:
     """Log the client itself in, without a person.  Raises `LoginFailed`."""
-    web, own = Web(), Endpoint.parse(choice.url)
-    found = _provider(web, own, choice)
-    assert choice.client is not None
-    client = _known(choice.client, found)
-    token = _fetched(_oauth(web, GIVEN, client), found.endpoint("token"), CREDENTIALS, found)
-    login = _login(choice, found, client, CREDENTIALS, token)
-    _try(login, web, own, choice)
-    return replace(login, steps=web.steps)
+    own = Endpoint.parse(choice.url)
+    with _exchanges(own, choice) as web:
+        found = _provider(web, own, choice)
+        assert choice.client is not None
+        client = _known(choice.client, found)
+        oauth = _oauth(web, GIVEN, client)
+        login = _login(choice, found, client, CREDENTIALS, _fetched(oauth, CREDENTIALS, found))
+        _try(login, web, own, choice)
+        return replace(login, steps=web.steps)
 
 
 def renewed(login: Login, secret: str = "") -> Login:
     """Return a login with a new token; ``secret`` is that of the user's client.  Raises `LoginFailed`."""
-    web, client = Web(), replace(login.client, secret=login.client.secret or secret)
-    if login.refresh_token:
-        new = _refreshed(replace(login, client=client), web)
-    elif login.grant == CREDENTIALS:
-        found = Provider(login.issuer, login.issuer, {}, login.resource, login.scope)
-        oauth = _oauth(web, GIVEN, client)
-        new = _with_token(login, _fetched(oauth, login.token_endpoint, CREDENTIALS, found))
-    else:
-        raise LoginFailed("the token is expired, and there is none to refresh it with")
-    names = {one.name for one in web.steps}
-    return replace(new, steps=(*(one for one in login.steps if one.name not in names), *web.steps))
+    try:
+        client = replace(login.client, secret=login.client.secret or secret)
+    except ValueError as error:
+        raise LoginFailed(f"in the variable {login.client.secret_variable}: {error}") from error
+    secrets = (login.access_token, login.refresh_token, client.secret)
+    with exchanges(Endpoint.parse(login.url), secrets=secrets) as web:
+        if login.refresh_token:
+            new = _refreshed(replace(login, client=client), web)
+        elif login.grant == CREDENTIALS:
+            new = _with_token(login, _fetched(_oauth(web, GIVEN, client), CREDENTIALS, _provider_of(login)))
+        else:
+            raise LoginFailed("the token is expired, and there is none to refresh it with")
+        names = {one.name for one in web.steps}
+        return replace(new, steps=(*(one for one in login.steps if one.name not in names), *web.steps))
+
+
+def _exchanges(own: Endpoint, choice: Choice) -> AbstractContextManager[Web]:
+    secrets = (choice.client.secret,) if choice.client is not None else ()
+    return exchanges(own, choice.headers, secrets, choice.say)
 
 
 def _provider(web: Web, own: Endpoint, choice: Choice) -> Provider:
-    found = provider(web, own, choice.headers, choice.say)
-    return replace(found, scope=choice.scope) if choice.scope else found
+    found = provider(web, own, choice.headers)
+    words = (choice.scope or found.scope).split()
+    return replace(found, scope=" ".join(one for one in words if VISIBLE.fullmatch(one)))
 
 
-def _expect_pkce(found: Provider, say: Callable[[str], None]) -> None:
+def _provider_of(login: Login) -> Provider:
+    """Return the authorization server of a login, of which only what a token needs is known."""
+    document = {"token_endpoint": login.token_endpoint}
+    return Provider(login.issuer, login.issuer, document, login.resource, login.scope)
+
+
+def _expect_pkce(found: Provider, web: Web) -> None:
     """Raise `LoginFailed` if the authorization server knows PKCE in another way than S256."""
     methods = "code_challenge_methods_supported"
     if methods not in found.document:
-        say(f"the document of {found.issuer} lacks {methods}: clients since 2025-11-25 refuse it")
+        web.say(f"the document of {found.issuer} lacks {methods}: clients since 2025-11-25 refuse it")
     elif not found.lists(methods, "S256"):
         raise LoginFailed(f"{found.issuer} does not list S256 in {methods}: clients refuse it")
 
@@ -161,10 +175,11 @@ def _client(web: Web, found: Provider, choice: Choice, redirect: str) -> OAuthCl
     }
     answer = web.post_json(REGISTERED, found.endpoint("registration"), wanted)
     document = answer.document
-    id, secret = document.get("client_id"), document.get("client_secret", "")
-    if answer.status not in (200, 201) or not isinstance(id, str) or not isinstance(secret, str):
+    if answer.status not in (200, 201) or "client_id" not in document:
         raise LoginFailed(f"{found.issuer} does not register a client: {answer}")
-    return OAuthClient(id, secret, method=str(document.get("token_endpoint_auth_method", method)))
+    id, secret = document["client_id"], document.get("client_secret") or ""
+    with _usable(found.issuer):
+        return OAuthClient(id, secret, method=document.get("token_endpoint_auth_method") or method)
 
 
 # Codes ------------------------------------------------------------------------------------------
@@ -189,27 +204,28 @@ class _Flow:
     def code(self) -> _Code:
         """Let a person log in, and return the code.  Raises `LoginFailed`."""
         url, state, verifier = self._request(self.callback.url)
-        self.choice.say(f"log in at {url}" if not self.choice.opens(url) else f"opened in the browser: {url}")
-        got = self.callback.wait(self.choice.seconds)
-        while got.get("state") != state:  # of an earlier page, or of somebody else's
-            got = self.callback.wait(self.choice.seconds)
+        self.web.say("opened in the browser: " if self.choice.opens(url) else "log in at ", url)
+        # That of an earlier page, or of somebody else's, has another state.
+        got = self.callback.wait(self.choice.seconds, lambda one: one.get("state") == state)
         shown = " & ".join(f"{name}={one}" for name, one in self.web.hidden(got).items())
-        self.web.add(Step(AUTHORIZED, f"GET {url}", f"redirect with {shown}", document=self.web.hidden(got)))
+        self.web.add(
+            Step(AUTHORIZED, f"GET {url}", f"redirect with {harmless(shown)}", document=self.web.hidden(got))
+        )
         self._expect_issuer(got)
         if "error" in got:
-            raise Refused(
+            raise LoginFailed(
                 f"{self.found.issuer} gives no code: {_error(got['error'], got.get('error_description'))}"
             )
         if not got.get("code"):
             raise LoginFailed(f"{self.found.issuer} sends the browser back without a code")
         return _Code(got["code"], verifier)
 
-    def token(self, code: _Code, step: str = GIVEN) -> Mapping[str, Any]:
-        """Exchange a code for a token.  Raises `LoginFailed`, `Refused` for an error of OAuth."""
+    def login(self, code: _Code, step: str = GIVEN) -> Login:
+        """Exchange a code for a token.  Raises `LoginFailed`."""
         oauth = _oauth(self.web, step, self.client, self.callback.url)
-        endpoint = self.found.endpoint("token")
         given = {"code": code.text, **({"code_verifier": code.verifier} if code.verifier else {})}
-        return _fetched(oauth, endpoint, CODES, self.found, **given)
+        token = _fetched(oauth, CODES, self.found, **given)
+        return _login(self.choice, self.found, self.client, CODES, token)
 
     def examine(self) -> None:
         """Ask for what has to be refused; each code is used for one of these tries alone."""
@@ -220,27 +236,23 @@ class _Flow:
         ):
             url, _, _ = self._request(redirect, has_challenge=has_challenge)
             self.web.get(name, url)
-        self.choice.say("four logins follow: three for what has to be refused, and one for the token")
+        self.web.say("four logins follow: three for what has to be refused, and one for the token")
         self._refusal(replace(self.code(), verifier=_generated(VERIFIER_LENGTH)), WRONG_VERIFIER)
         self._refusal(replace(self.code(), verifier=""), NO_VERIFIER)
         code = self.code()
-        self._use_twice(_login(self.choice, self.found, self.client, CODES, self.token(code)))
+        self._use_twice(self.login(code))
         self._refusal(code, CODE_AGAIN)
 
     def _use_twice(self, login: Login) -> None:
         """Refresh a token, and use the same refresh token once more if that has brought another one."""
-        try:
+        with suppress(LoginFailed):
             new = _refreshed(login, self.web, REFRESHED_FIRST) if login.refresh_token else login
             if new.refresh_token != login.refresh_token:
                 _refreshed(login, self.web, REFRESH_AGAIN)
-        except LoginFailed:
-            return
 
     def _refusal(self, code: _Code, step: str) -> None:
-        try:
-            self.token(code, step)
-        except LoginFailed:
-            return
+        with suppress(LoginFailed):
+            self.login(code, step)
 
     def _request(self, redirect: str, *, has_challenge: bool = True) -> tuple[str, str, str]:
         """Return the URL of a request for a code, its state and its verifier."""
@@ -271,7 +283,7 @@ def _oauth(web: Web, step: str, client: OAuthClient, redirect: str = "", **more:
     """Return Authlib's client for one step."""
     from authlib.oauth2.client import OAuth2Client  # noqa: PLC0415  (an extra)
 
-    return OAuth2Client(
+    oauth = OAuth2Client(
         web.sender(step),
         client.id,
         client.secret or None,
@@ -280,43 +292,30 @@ def _oauth(web: Web, step: str, client: OAuthClient, redirect: str = "", **more:
         code_challenge_method="S256",
         **more,
     )
+    oauth.parse_response_token = lambda answer: answer  # it computes with whatever a response has
+    return oauth
 
 
-def _fetched(
-    oauth: OAuth2Client, endpoint: str, grant: str, found: Provider, **given: str
-) -> Mapping[str, Any]:
-    """Return the token that an authorization server gives.  Raises `LoginFailed`."""
+def _fetched(oauth: OAuth2Client, grant: str, found: Provider, **given: str) -> Mapping[str, Any]:
+    """Return the response with a token of an authorization server.  Raises `LoginFailed`."""
     given |= {"scope": found.scope} if grant == CREDENTIALS and found.scope else {}
-    given |= _named(oauth)
-    return _token(
-        lambda: oauth.fetch_token(endpoint, grant_type=grant, resource=found.resource, **given),
-        found.issuer,
-    )
-
-
-def _named(oauth: OAuth2Client) -> dict[str, str]:
-    """Return the parameter that names a client whose header does it already.
-
-    RFC 6749, section 3.2.1, permits it, and servers on the Python SDK (1.30) demand it.
-    """
-    return {"client_id": oauth.client_id} if oauth.token_endpoint_auth_method == BASIC else {}
-
-
-def _token(fetch: Callable[[], Any], issuer: str) -> Mapping[str, Any]:
-    from authlib.oauth2.base import OAuth2Error  # noqa: PLC0415  (an extra)
-
-    try:
-        token = fetch()
-    except OAuth2Error as error:
-        raise Refused(f"{issuer} gives no token: {_error(error.error, error.description)}") from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise LoginFailed(f"{issuer} gives no token that can be read: {named(str(error))}") from error
-    if not isinstance(token, Mapping):
-        raise LoginFailed(f"{issuer} gives no token that can be read: it is no JSON object")
+    # RFC 6749, section 3.2.1, permits to name a client whose header does it; the Python SDK (1.30) demands
+    # it.
+    given |= {"client_id": oauth.client_id} if oauth.token_endpoint_auth_method == BASIC else {}
+    endpoint = found.endpoint("token")
+    answer: Answer = oauth.fetch_token(endpoint, grant_type=grant, resource=found.resource, **given)
+    token = answer.document
+    if "error" in token:
+        said = _error(token["error"], token.get("error_description"))
+        raise LoginFailed(f"{found.issuer} gives no token: {said}")
+    if answer.status != 200 or not token:
+        raise LoginFailed(f"{endpoint} is answered with {answer}")
     kind = token.get("token_type")
-    if not isinstance(token.get("access_token"), str) or str(kind).lower() != "bearer":
-        raise LoginFailed(f"{issuer} gives no bearer token: its type is {named(str(kind))}")
-    return dict(token)
+    if "access_token" not in token:
+        raise LoginFailed(f"{found.issuer} gives no token: the response has no access_token")
+    if str(kind).lower() != "bearer":
+        raise LoginFailed(f"{found.issuer} gives no bearer token: its type is {named(str(kind))}")
+    return token
 
 
 def _error(error: Any, description: Any) -> str:
@@ -327,41 +326,62 @@ def _error(error: Any, description: Any) -> str:
 def _login(
     choice: Choice, found: Provider, client: OAuthClient, grant: str, token: Mapping[str, Any]
 ) -> Login:
-    own = Endpoint.parse(choice.url).url.partition("?")[0]
-    endpoint = found.endpoint("token")
-    empty = Login(own, found.resource, found.issuer, endpoint, grant, _kept(client), found.scope, "")
-    announces = found.document.get(ANNOUNCES_ISSUER) is True
-    return _with_token(replace(empty, announces_issuer=announces), token)
+    with _usable(found.issuer):
+        return Login(
+            Endpoint.parse(choice.url).url.partition("?")[0],
+            found.resource,
+            found.issuer,
+            found.endpoint("token"),
+            grant,
+            _kept(client),
+            found.scope,
+            announces_issuer=found.document.get(ANNOUNCES_ISSUER) is True,
+            **_members(token),
+        )
 
 
 def _with_token(login: Login, token: Mapping[str, Any]) -> Login:
-    """Return a login with another token."""
-    lasts, now = token.get("expires_in"), time.time()
-    is_known = isinstance(lasts, int | float | str) and _is_number(lasts)
-    return replace(
-        login,
-        access_token=token["access_token"],
-        refresh_token=str(token.get("refresh_token") or login.refresh_token),
-        given=now,
-        expires=now + float(lasts) if is_known and lasts is not None else 0.0,
-    )
+    """Return a login with another token.  Raises `LoginFailed` for one that cannot be used."""
+    with _usable(login.issuer):
+        return replace(login, **_members(token, login.refresh_token))
 
 
-def _is_number(value: float | str) -> bool:
-    return not isinstance(value, str) or value.isdecimal()
+@contextmanager
+def _usable(issuer: str) -> Iterator[None]:
+    """Raise `LoginFailed` where what the authorization server gives raises `ValueError`."""
+    try:
+        yield
+    except ValueError as error:
+        raise LoginFailed(f"{issuer} gives what cannot be used: {error}") from error
+
+
+def _members(token: Mapping[str, Any], refresh_token: str = "") -> dict[str, Any]:
+    """Return the members of a login that a response with a token brings.  Raises `ValueError`."""
+    lifetime, now = _lifetime(token.get("expires_in")), time.time()
+    return {
+        "access_token": token["access_token"],
+        "refresh_token": token.get("refresh_token") or refresh_token,
+        "given": now,
+        "expires": now + lifetime if lifetime is not None else 0.0,
+    }
+
+
+def _lifetime(lasts: Any) -> float | None:
+    """Return how long a token lasts; None if that is not known.  Raises `ValueError` for what is no time."""
+    if isinstance(lasts, str) and lasts.isascii() and lasts.isdecimal():
+        lasts = float(lasts)
+    if lasts is None:
+        return None
+    if isinstance(lasts, bool) or not isinstance(lasts, int | float) or not lasts >= 0:
+        raise ValueError("expires_in is not a number of seconds")
+    return float(lasts) if lasts <= MAX_LIFETIME_SECONDS else None
 
 
 def _refreshed(login: Login, web: Web, step: str = REFRESHED) -> Login:
     """Return a login whose token is a new one, by its refresh token.  Raises `LoginFailed`."""
     oauth = _oauth(web, step, login.client)
     before = login.refresh_token
-    token = _token(
-        lambda: oauth.refresh_token(
-            login.token_endpoint, refresh_token=before, resource=login.resource, **_named(oauth)
-        ),
-        login.issuer,
-    )
-    new = _with_token(login, token)
+    new = _with_token(login, _fetched(oauth, REFRESH, _provider_of(login), refresh_token=before))
     web.note_renewal(is_renewed=new.refresh_token != before)
     return replace(new, client=_kept(new.client))
 
@@ -374,10 +394,10 @@ def _kept(client: OAuthClient) -> OAuthClient:
 def _try(login: Login, web: Web, own: Endpoint, choice: Choice) -> None:
     """Raise `LoginFailed` if the server does not take the token."""
     answer = open_session(web, TOKEN_USED, own, (*choice.headers, login.header))
-    if answer.status in (401, 403):
+    if answer.status is None or answer.status in (401, 403) or 300 <= answer.status < 400:
         raise LoginFailed(f"{own.url} refuses the token that {login.issuer} has given for it: {answer}")
-    for id in answer.header(SESSION_ID):
-        session = (SESSION_ID.encode(), id.encode("latin-1"))
+    for id in filter(PLAIN.fullmatch, answer.header(SESSION_ID)[:1]):
+        session = (SESSION_ID.encode(), id.encode())
         web.send(TOKEN_USED, own.url, "DELETE", (*choice.headers, login.header, session))
 
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from types import NoneType
 from typing import Any
 
 from mcp_conformance.login.web import Step
-from mcp_conformance.protocol.shape import misfit
+from mcp_conformance.transport.http.challenge import WORD_68
+from mcp_conformance.transport.http.endpoint import Endpoint
 
 # Not measured: a request that is on its way for longer may come too late.
 LEEWAY_SECONDS = 60.0
 """How long before its end a token is taken for expired; half of its life, if that is shorter."""
-MAX_SECONDS = 1e11
-"""The latest time that a file may have, in the year 5138: later than 9999 no calendar of Python's goes."""
 VERSION = 1
 """The form of the file of a login."""
+BASIC, POSTED = "client_secret_basic", "client_secret_post"
+METHODS = ("none", BASIC, POSTED)
+"""How a client can authenticate itself, the plainest way first."""
+VISIBLE = re.compile(r"[ -~]*")
+"""What an id, a secret or a refresh token may have (RFC 6749, appendix A)."""
+# Node.js refuses longer heads, and most other servers do.
+MAX_CREDENTIAL = 16 * 1024
+"""The characters that an id, a secret or a token may have."""
+# The functions of Windows know no later time.
+MAX_TIME = 32_503_680_000.0
+"""The last moment that a file may have: the year 3000."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,20 @@ class OAuthClient:
     secret: str = field(default="", repr=False)
     secret_variable: str = ""
     method: str = "none"
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for what no client has."""
+        _expect_visible("client_id", self.id)
+        _expect_visible("client_secret", self.secret)
+        _expect_types(self, str, "secret_variable")
+        if not self.id:
+            raise ValueError("the client_id is empty")
+        if self.method not in METHODS:
+            raise ValueError(
+                f"the token_endpoint_auth_method is {self.method}, not one of {', '.join(METHODS)}"
+            )
+        if self.method != METHODS[0] and not (self.secret or self.secret_variable):
+            raise ValueError(f"the token_endpoint_auth_method is {self.method}, without a client_secret")
 
 
 @dataclass(frozen=True)
@@ -59,6 +85,21 @@ class Login:
     when: float = field(default_factory=time.time)
     announces_issuer: bool = False
     steps: tuple[Step, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for what no login has."""
+        _expect_visible("access_token", self.access_token)
+        if not self.access_token:
+            raise ValueError("the access_token is empty")
+        if not WORD_68.fullmatch(self.access_token):
+            raise ValueError("the access_token has characters that RFC 6750, section 2.1, does not allow")
+        _expect_visible("refresh_token", self.refresh_token)
+        _expect_types(self, str, "url", "resource", "issuer", "token_endpoint", "grant", "scope")
+        _expect_types(self, bool, "announces_issuer")
+        _expect_types(self, float, "given", "expires", "when")
+        Endpoint.parse(self.url)
+        if not all(0 <= one <= MAX_TIME for one in (self.given, self.expires, self.when)):
+            raise ValueError("a time is not one of this millennium")
 
     @property
     def header(self) -> tuple[bytes, bytes]:
@@ -91,14 +132,34 @@ class Login:
         if found.pop("version") != VERSION:
             raise ValueError("it is of another version of this tool")
         found["client"] = OAuthClient(**found["client"])
-        found["steps"] = tuple(Step(**one) for one in found["steps"])
-        login = cls(**found)
-        times = (login.given, login.expires, login.when)
-        if misfit(login, Login, "login") or not all(0 <= one < MAX_SECONDS for one in times):
-            raise ValueError("a member is of the wrong type")
-        if not (login.access_token.isascii() and login.access_token.isprintable()):
-            raise ValueError("no header can have its token")
-        return login
+        found["steps"] = tuple(_step(one) for one in found["steps"])
+        return cls(**found)
+
+
+def _step(value: Mapping[str, Any]) -> Step:
+    """Return a step in a file.  Raises `ValueError` or `TypeError` for another content."""
+    step = Step(**value)
+    _expect_types(step, str, "name", "sent", "got")
+    _expect_types(step, dict, "headers", "document")
+    _expect_types(step, bool, "is_renewed")
+    if type(step.status) not in (int, NoneType) or not all(
+        isinstance(one, str) for one in step.headers.values()
+    ):
+        raise ValueError("it is not a step of a login")
+    return step
+
+
+def _expect_visible(name: str, value: Any) -> None:
+    """Raise `ValueError` unless a value is a text that RFC 6749 allows; the sentence has no part of it."""
+    if not isinstance(value, str) or not VISIBLE.fullmatch(value) or len(value) > MAX_CREDENTIAL:
+        raise ValueError(f"the {name} is not a text of at most {MAX_CREDENTIAL} visible ASCII characters")
+
+
+def _expect_types(value: Any, kind: type, *names: str) -> None:
+    """Raise `ValueError` unless these fields have a type."""
+    wrong = [name for name in names if type(getattr(value, name)) is not kind]
+    if wrong:
+        raise ValueError(f"{wrong[0]} is not a {kind.__name__}")
 
 
 def shown_time(seconds: float) -> str:

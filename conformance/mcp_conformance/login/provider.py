@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,7 +72,7 @@ def open_session(web: Web, name: str, endpoint: Endpoint, headers: Headers) -> A
     return web.post_json(name, endpoint.url, OPENING, (ACCEPT, *headers))
 
 
-def provider(web: Web, own: Endpoint, headers: Headers, say: Callable[[str], None]) -> Provider:
+def provider(web: Web, own: Endpoint, headers: Headers) -> Provider:
     """Ask the server, and what it names, who gives tokens.  Raises `LoginFailed`."""
     answer = open_session(web, ASKED, own, headers)
     if answer.status is None:
@@ -84,22 +84,22 @@ def provider(web: Web, own: Endpoint, headers: Headers, say: Callable[[str], Non
     resource = _resource(own, metadata or {})
     named = [one for one in _listed(metadata, "authorization_servers") if not issuer_fault(one)]
     if len(named) > 1:
-        say(f"the server names {len(named)} authorization servers: this is the first")
+        web.say(f"the server names {len(named)} authorization servers: this is the first")
     issuer = named[0] if named else own.origin
-    _expect_reachable(issuer, own)
+    web.expect_reachable(issuer)
     document = _described(web, issuer)
     if document is None and metadata is not None:
         raise LoginFailed(f"the authorization server {issuer} has no document at a well-known address")
     if document is None:
-        say("nothing describes the authorization server: the addresses of 2025-03-26 are used")
+        web.say("nothing describes the authorization server: the addresses of 2025-03-26 are used")
         document = {"issuer": issuer} | {name: f"{issuer}{path}" for name, path in DEFAULTS.items()}
-    _expect_safe(document, own)
+    _expect_safe(document, own, web)
     scope = (challenge.parameters.get("scope", "") if challenge else "") or " ".join(
         _listed(metadata, "scopes_supported")
     )
     said = str(document["issuer"])
     if said != issuer:
-        say(f"the document of {issuer} has the issuer {said}: clients that compare each letter refuse it")
+        web.say(f"the document of {issuer} has the issuer {said}: clients that compare each letter refuse it")
     return Provider(said, issuer, document, resource, _with_offline(scope, document))
 
 
@@ -114,7 +114,7 @@ def _bearer(answer: Answer) -> Challenge | None:
 def _resource_metadata(web: Web, own: Endpoint, challenge: Challenge | None) -> dict[str, Any] | None:
     named = challenge.parameters.get("resource_metadata") if challenge is not None else None
     if named is not None:
-        _expect_reachable(named, own)
+        web.expect_reachable(named)
         answer = web.get(DESCRIBED, named)
         if not answer.document or answer.status != 200:
             raise LoginFailed(f"the metadata of the server at {named} is answered with {answer}")
@@ -163,23 +163,12 @@ def _with_offline(scope: str, document: Mapping[str, Any]) -> str:
     return " ".join(words)
 
 
-def _expect_reachable(url: str, own: Endpoint) -> None:
-    """Raise `LoginFailed` if a server elsewhere has us ask this machine."""
-    try:
-        named = Endpoint.parse(url)
-    except ValueError as error:
-        raise LoginFailed(f"the server names an address that cannot be requested: {error}") from error
-    if named.is_loopback and not own.is_loopback:
-        raise LoginFailed(f"{own.origin} names {url} on this machine, which is not asked")
-
-
-def _expect_safe(document: Mapping[str, Any], own: Endpoint) -> None:
+def _expect_safe(document: Mapping[str, Any], own: Endpoint, web: Web) -> None:
     """Raise `LoginFailed` for an endpoint to which a code or a token would go unencrypted over a network."""
     for name in DEFAULTS:
         url = document.get(name)
         if not isinstance(url, str):
             continue
-        _expect_reachable(url, own)
-        named = Endpoint.parse(url)
+        named = web.expect_reachable(url)
         if not named.tls and not named.is_loopback and not is_same_origin(named, own):
             raise LoginFailed(f"the {name} {url} has no TLS: whoever reads along gets the token")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from mcp_conformance.transport.files import BadFile, json_value, read_file
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.user_folder import user_folder
 
-# Not measured: with the steps of a login some 20 kB.
-MAX_BYTES = 1_000_000
+# Not measured: with the steps of a login some 20 kB; each may have a document of 256 kB.
+MAX_BYTES = 16_000_000
 
 
 def folder() -> Path:
@@ -36,17 +36,24 @@ def path_of(url: str) -> Path:
 
 def kept(url: str) -> Login | None:
     """Return the login to a server; None without one.  Raises `LoginFailed` for a file that is broken."""
-    path = path_of(url)
-    return _read(path) if path.exists() else None
+    return _read(path_of(url))
 
 
-def all_kept() -> Iterator[Login]:
-    """Yield all logins.  Raises `LoginFailed` for a file that is broken."""
+def all_kept() -> Iterator[Login | LoginFailed]:
+    """Yield all logins, and what is wrong with a file that is broken."""
     for path in sorted(folder().glob("*.json")):
-        yield _read(path)
+        try:
+            found = _read(path)
+        except LoginFailed as error:
+            yield error
+        else:
+            yield from (found,) if found is not None else ()
 
 
-def _read(path: Path) -> Login:
+def _read(path: Path) -> Login | None:
+    """Return the login in a file; None without the file.  Raises `LoginFailed`."""
+    if not os.path.lexists(path):
+        return None
     try:
         return Login.from_json(read_file(path, json_value, MAX_BYTES))
     except BadFile as error:
@@ -58,20 +65,28 @@ def _read(path: Path) -> Login:
 def keep(login: Login) -> Path:
     """Write a login to its file, which only the user may read, and return the file.  Raises `OSError`."""
     path = path_of(login.url)
+    content = json.dumps(login.as_json())
+    if len(content) > MAX_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = path.with_suffix(f".{os.getpid()}")
-    with suppress(FileNotFoundError):
-        new.unlink()
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        json.dump(login.as_json(), file)
-    new.replace(path)
+    new.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(content)
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
     return path
 
 
 def forget(url: str) -> bool:
-    """Remove the login to a server; return whether there was one."""
+    """Remove the login to a server; return whether there was one.  Raises `LoginFailed`."""
     try:
         path_of(url).unlink()
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise LoginFailed(f"{path_of(url)}: {error.strerror}") from None
     return True

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import closing
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import unquote_plus, urlencode
 
-from mcp_conformance.protocol.text import named, shorten
-from mcp_conformance.transport.credentials import HIDDEN, Secret
+from mcp_conformance.protocol.jsonrpc import ABSENT, WITH_MARK, decode
+from mcp_conformance.protocol.text import harmless, named, shorten
+from mcp_conformance.transport.credentials import HIDDEN, Secret, secrets_of
 from mcp_conformance.transport.http.client import Client
 from mcp_conformance.transport.http.endpoint import Endpoint
-from mcp_conformance.transport.http.exchange import Exchange
+from mcp_conformance.transport.http.exchange import EVENT_STREAM, Exchange
+from mcp_conformance.transport.http.reach import NotAsked, Reach
 from mcp_conformance.transport.http.request import Headers, Request
 from mcp_conformance.transport.redaction import Redaction
 
@@ -22,8 +27,12 @@ from mcp_conformance.transport.redaction import Redaction
 RESPONSE_SECONDS = 30.0
 """How long a response may take."""
 # Not measured: documents of large providers have some 5 kB.
-MAX_DOCUMENT = 1024 * 1024
+MAX_DOCUMENT = 256 * 1024
 SHOWN_BODY, SHOWN_IN_SENTENCE = 400, 200
+MAX_SENTENCE = 2000
+# Not measured: no rule reads more of a text in a document, and none looks so deep.
+KEPT_TEXT, KEPT_DEPTH = 2000, 20
+"""What is kept of a header or of a text in a document, and how deeply a document is kept."""
 SECRETS = frozenset(
     (
         *("access_token", "refresh_token", "id_token", "code", "code_verifier"),
@@ -31,6 +40,8 @@ SECRETS = frozenset(
     )
 )
 """The members and parameters whose values are kept nowhere but with the token."""
+PAIR = re.compile(r"""([\w.%+-]+)("\s*:\s*"|=)([^&#\s"'<>]*)""")
+"""A parameter of a URL or a form, or a member in a JSON text."""
 SHOWN_HEADERS = ("content-type", "cache-control", "location", "www-authenticate", "retry-after")
 PACKAGES = ("authlib", "h11")
 
@@ -63,20 +74,15 @@ class Step:
 
 
 class Answer:
-    """A response from ``url``, with what Authlib asks of one."""
+    """A response."""
 
-    def __init__(self, url: str, exchange: Exchange):
-        self.url, self._exchange = url, exchange
+    def __init__(self, exchange: Exchange):
+        self._exchange, self._fault = exchange, ""
 
     @property
     def status(self) -> int | None:
         """The status; None without a response."""
         return self._exchange.status
-
-    @property
-    def status_code(self) -> int:
-        """The status; 0 without a response."""
-        return self.status or 0
 
     def header(self, name: str) -> list[str]:
         """Return the values of a header."""
@@ -87,23 +93,20 @@ class Answer:
         """The body."""
         return self._exchange.body.decode("utf-8", "replace")
 
+    @cached_property
     def json(self) -> Any:
-        """Return the body as JSON; raise ValueError for another one."""
-        return json.loads(self._exchange.body)
+        """The JSON value in the body; `ABSENT` for what is cut, or what readers take for different values."""
+        if self._exchange.failure and not self._exchange.is_stalled:
+            return ABSENT
+        value, self._fault, oddities = decode(self._exchange.body)
+        odd = ", ".join(one for one in oddities if one != WITH_MARK)
+        self._fault = self._fault or odd or ("" if isinstance(value, dict) else "not a JSON object")
+        return ABSENT if odd else value
 
     @property
     def document(self) -> dict[str, Any]:
         """The JSON object in the body; empty if it has none."""
-        try:
-            found = self.json()
-        except (ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
-
-    def raise_for_status(self) -> None:
-        """Raise `LoginFailed` unless the status is one of success."""
-        if not 200 <= self.status_code < 400:
-            raise LoginFailed(f"{_without_query(self.url)} is answered with {self}")
+        return self.json if isinstance(self.json, dict) else {}
 
     def __str__(self) -> str:
         if self.status is None:
@@ -115,21 +118,49 @@ class Answer:
             return f"HTTP {self.status}, {named(error, SHOWN_IN_SENTENCE)}{more}"
         location = "".join(f" to {_without_query(one)}" for one in self.header("Location")[:1])
         kind = f" with {self._exchange.media_type}" if self._exchange.media_type else ""
-        return f"HTTP {self.status}{location or kind}"
+        fault = self._fault if "json" in kind and self.status < 300 else ""
+        failure = self._exchange.failure or fault
+        failure = f": {failure}" if failure else ""
+        return f"HTTP {self.status}{named(location or kind, SHOWN_IN_SENTENCE)}{failure}"
 
 
 class Web:
-    """The exchanges of one login: their ``steps``, in which secrets are hidden at once."""
+    """The exchanges of one login with the server ``own`` and the hosts that it names.
 
-    def __init__(self) -> None:
+    No secret is in the ``steps`` or in what is said: those of the user and those that were exchanged are left
+    out.
+    """
+
+    def __init__(
+        self,
+        own: Endpoint,
+        headers: Headers = (),
+        secrets: Iterable[str] = (),
+        say: Callable[[str], None] = lambda _: None,
+    ):
         self._steps: list[Step] = []
-        self._secrets: dict[str, None] = {}
+        given = ((name.decode(), value.decode("latin-1")) for name, value in headers)
+        self._given = secrets_of((own.url,), None, given)
+        self._secrets: dict[str, None] = dict.fromkeys(filter(None, secrets))
+        self._reach, self._say = Reach(own.host), say
+
+    @property
+    def _redaction(self) -> Redaction:
+        return Redaction((*self._given, *(Secret(text, is_named=True) for text in self._secrets)))
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The steps so far; what became known as a secret later is left out of the earlier ones too."""
-        redact = Redaction(Secret(text, is_named=True) for text in self._secrets)
-        return tuple(redact(one) for one in self._steps)
+        redact = self._redaction
+        return tuple(replace(redact(one), sent=redact.text(one.sent)) for one in self._steps)
+
+    def shown(self, text: str) -> str:
+        """Return a text as it may be printed, in one line."""
+        return named(self._redaction.text(text), MAX_SENTENCE)
+
+    def say(self, text: str, url: str = "") -> None:
+        """Say something to the user, perhaps with a URL, which may have any word of the user's."""
+        self._say(f"{self.shown(text)}{named(self._redaction.of_names.text(url), MAX_SENTENCE)}")
 
     def add(self, step: Step) -> None:
         """Add a step that was made elsewhere, as in a browser."""
@@ -141,9 +172,56 @@ class Web:
 
     def hidden(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return members without the secret ones, and remember these."""
-        secret = {name: one for name, one in values.items() if name in SECRETS}
-        self._secrets |= {one: None for one in secret.values() if isinstance(one, str)}
-        return {**values, **dict.fromkeys(secret, HIDDEN)}
+        found: dict[str, Any] = self._kept(values)
+        return found
+
+    def _kept(self, value: Any, depth: int = 0) -> Any:
+        """Return a JSON value without secret members, and without what is too deep or too long."""
+        if isinstance(value, str):
+            return shorten(value, KEPT_TEXT)
+        if not isinstance(value, Mapping | list):
+            return value
+        if depth == KEPT_DEPTH:
+            return "..."
+        if isinstance(value, list):
+            return [self._kept(one, depth + 1) for one in value]
+        secret = {
+            name: one
+            for name, one in value.items()
+            if name in SECRETS and not isinstance(one, int | float | None)
+        }
+        self._secrets |= {one: None for one in secret.values() if one and isinstance(one, str)}
+        kept = {name: self._kept(one, depth + 1) for name, one in value.items() if name not in secret}
+        return {**kept, **dict.fromkeys(secret, HIDDEN)}
+
+    def _plain(self, text: str) -> str:
+        """Return a URL, a form or another text without the values of secret parameters; remember these."""
+        return PAIR.sub(self._plain_pair, text)
+
+    def _plain_pair(self, found: re.Match[str]) -> str:
+        name, sign, value = found.groups()
+        if unquote_plus(name) not in SECRETS or not value:
+            return found[0]
+        self._secrets |= dict.fromkeys((value, unquote_plus(value)))
+        return f"{name}{sign}{HIDDEN}"
+
+    def endpoint(self, url: str) -> Endpoint:
+        """Return an address that the server has named.  Raises `LoginFailed` for one that is not asked."""
+        try:
+            return replace(Endpoint.parse(url), look_up=self._reach.addresses)
+        except ValueError as error:
+            raise LoginFailed(f"the server names an address that cannot be requested: {error}") from error
+
+    def expect_reachable(self, url: str) -> Endpoint:
+        """Return an address that the server has named.  Raises `LoginFailed` for one that is not asked."""
+        found = self.endpoint(url)
+        try:
+            self._reach.addresses(found.host, found.port)
+        except NotAsked as error:
+            raise LoginFailed(f"the server names {url}: {error}") from error
+        except (OSError, UnicodeError):  # the request says so
+            pass
+        return found
 
     def get(self, name: str, url: str) -> Answer:
         """GET a document."""
@@ -169,45 +247,34 @@ class Web:
         return self._exchange(name, url, "POST", given, body.encode())
 
     def _exchange(self, name: str, url: str, method: str, headers: Headers, body: bytes = b"") -> Answer:
-        try:
-            endpoint = Endpoint.parse(url)
-        except ValueError as error:
-            raise LoginFailed(f"the address for the step {name!r} cannot be requested: {error}") from error
+        endpoint, until = self.endpoint(url), time.monotonic() + RESPONSE_SECONDS
         request = Request.to(endpoint, method, headers, body)
         with closing(Client(endpoint, max_body=MAX_DOCUMENT)) as client:
             exchange = client.begin(request)
             exchange.wait_for_head(RESPONSE_SECONDS)
-            if exchange.media_type != "text/event-stream":
-                exchange.wait(RESPONSE_SECONDS)
+            if exchange.media_type != EVENT_STREAM:
+                exchange.wait(until - time.monotonic())
             if not exchange.has_ended:
                 exchange.give_up(RESPONSE_SECONDS)
-        answer = Answer(url, exchange)
+        answer = Answer(exchange)
         self.add(self._step(name, url, request, answer))
         return answer
 
     def _step(self, name: str, url: str, request: Request, answer: Answer) -> Step:
-        found = answer.document
-        document = self.hidden({} if "jsonrpc" in found else found)
-        headers = {one: ", ".join(answer.header(one)) for one in SHOWN_HEADERS if answer.header(one)}
-        if "location" in headers:
-            headers["location"] = self._hidden_url(headers["location"])
-        text = json.dumps(document) if document else answer.text
+        kept = self._kept(answer.json) if isinstance(answer.json, Mapping | list) else None
+        document = kept if isinstance(kept, dict) and "jsonrpc" not in kept else {}
+        headers = {one: self._header(answer, one) for one in SHOWN_HEADERS if answer.header(one)}
+        text = json.dumps(kept) if kept else self._plain(answer.text)
         shown = " | ".join((*(f"{key}: {value}" for key, value in headers.items()),))
         got = f"HTTP {answer.status} | {shown} || {shorten(text, SHOWN_BODY)}"
         if answer.status is None:
             got = str(answer)
-        sent = f"{request.method} {self._hidden_url(url)} || {shorten(self._body(request), SHOWN_BODY)}"
-        return Step(name, sent, got, answer.status, headers, document)
+        body = self._plain(request.body.decode("utf-8", "replace"))
+        sent = f"{request.method} {self._plain(url)} || {shorten(body, SHOWN_BODY)}"
+        return Step(name, harmless(sent), harmless(got), answer.status, headers, document)
 
-    def _body(self, request: Request) -> str:
-        text = request.body.decode("utf-8", "replace")
-        return text if text.startswith("{") else urlencode(self.hidden(dict(parse_qsl(text))), safe=":/*")
-
-    def _hidden_url(self, url: str) -> str:
-        query = urlsplit(url).query
-        if not query:
-            return url
-        return f"{_without_query(url)}?{urlencode(self.hidden(dict(parse_qsl(query))), safe=':/*')}"
+    def _header(self, answer: Answer, name: str) -> str:
+        return shorten(self._plain(", ".join(answer.header(name))), KEPT_TEXT)
 
 
 @dataclass(frozen=True)
@@ -226,4 +293,19 @@ class Sender:
 
 
 def _without_query(url: str) -> str:
-    return url.partition("?")[0]
+    return re.split("[?#]", url, maxsplit=1)[0]
+
+
+@contextmanager
+def exchanges(
+    own: Endpoint,
+    headers: Headers = (),
+    secrets: Iterable[str] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> Iterator[Web]:
+    """Give the exchanges of a login; a `LoginFailed` has no secret in its sentence."""
+    web = Web(own, headers, secrets, say)
+    try:
+        yield web
+    except LoginFailed as error:
+        raise LoginFailed(web.shown(str(error))) from None

@@ -20,6 +20,7 @@ MAX_DEPTH = 400
 MAX_DIGITS = 4000
 MAX_ITEMS = 10_000
 """How many items of a list are read in one message."""
+WITH_MARK = "byte order mark"
 NOT_JSON = {"NaN", "Infinity", "-Infinity"}
 TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
 REPEATED = "repeated member"
@@ -164,7 +165,7 @@ def decode(raw: bytes) -> tuple[Any, str, tuple[str, ...]]:
     """
     oddities: list[str] = []
     if raw.startswith(BYTE_ORDER_MARK):
-        oddities.append("byte order mark")
+        oddities.append(WITH_MARK)
     try:
         text = raw.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from mcp_conformance.transport.credentials import redacted
+from mcp_conformance.transport.http.reach import Address
 
 PORTS = {"http": 80, "https": 443}
 
@@ -17,7 +18,8 @@ PORTS = {"http": 80, "https": 443}
 class Endpoint:
     """An http or https URL.  ``host`` has no brackets, ``target`` is the path with the query.
 
-    ``dial`` makes a socket of a family that reaches the host, None if any does.
+    ``dial`` makes a socket of a family that reaches the host, None if any does; ``look_up`` returns the
+    addresses that may be connected to, None if all of the host may.
     """
 
     scheme: str
@@ -25,6 +27,7 @@ class Endpoint:
     port: int
     target: str
     dial: Callable[[int], socket.socket] | None = field(default=None, compare=False, repr=False)
+    look_up: Callable[[str, int], Sequence[Address]] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def parse(cls, url: str) -> Endpoint:

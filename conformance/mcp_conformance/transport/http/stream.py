@@ -9,9 +9,12 @@ import ssl
 import threading
 
 from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.reach import addresses
 
 # As for pipes: what one read may bring at once.
 CHUNK = 64 * 1024
+# Not measured: those of large hosts are a dozen; each may take the whole timeout.
+MAX_ADDRESSES = 16
 UNTRUSTED = (18, 19, 20, 21)
 """OpenSSL's codes for certificates whose issuer is not among the trusted ones."""
 TRUST = "the environment variable SSL_CERT_FILE names a file with certificates to trust"
@@ -146,22 +149,23 @@ class Stream:
 
 
 def _connected(endpoint: Endpoint, timeout: float) -> socket.socket:
-    """Return a connection by TCP.  Raises `OSError` and `UnicodeError`."""
-    host, port, dial = endpoint.host, endpoint.port, endpoint.dial
-    if dial is None:
-        return socket.create_connection((host, port), timeout)
-    refused = OSError("the host has no address")
-    for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        one = dial(family)
+    """Return a connection by TCP, to exactly one of the addresses that were looked up.
+
+    Raises `OSError` and `UnicodeError`.
+    """
+    failed = OSError("the host has no address")
+    found = (endpoint.look_up or addresses)(endpoint.host, endpoint.port)
+    for family, address in found[:MAX_ADDRESSES]:
+        one = endpoint.dial(family) if endpoint.dial is not None else socket.socket(family)
         one.settimeout(timeout)
         try:
             one.connect(address)
         except OSError as error:
             one.close()
-            refused = error
+            failed = error
         else:
             return one
-    raise refused
+    raise failed
 
 
 def _encrypted(plain: socket.socket, host: str) -> ssl.SSLSocket:
