@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
@@ -54,16 +52,14 @@ def _tape(options: argparse.Namespace, command: list[str]) -> Tape:
 
 
 def _http(options: argparse.Namespace, command: list[str] | None) -> int:
-    """Pass on what comes to a port, until Ctrl-C or SIGTERM; return 0."""
+    """Pass on what comes to a port, until a signal ends this command."""
     from mcp_conformance.tap.http_forwarding import forward_http  # noqa: PLC0415  (stdio needs none of it)
 
     if command or options.words or options.http is None or not options.url:
         raise UsageError("tap: over HTTP, --http PORT and --url URL say all, and no command follows")
     tape = _tape(options, [options.url])
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with suppress(KeyboardInterrupt):
-            forward_http(options.http, options.url, tape, _say_address)
+        forward_http(options.http, options.url, tape, _say_address)
     except (OSError, ValueError) as error:
         raise UsageError(f"tap: {error}") from error
     finally:
