@@ -28,7 +28,7 @@ from mcp_conformance.report.servers.text import MAX_TEXT
 from mcp_conformance.transport import interrupts
 from mcp_conformance.transport.throwaway import scratch_folder
 
-END_SECONDS = 4.0
+END_SECONDS = 3.0
 """How long an interrupted run may take to end.  Not measured: `mcp-conformance run` has 5 s."""
 IS_WINDOWS = sys.platform == "win32"
 NEW_PROCESS_GROUP = 0x200

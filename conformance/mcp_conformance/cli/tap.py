@@ -12,10 +12,11 @@ from pathlib import Path
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
 from mcp_conformance.tap.forwarding import end_as, forward
 from mcp_conformance.tap.tape import Tape, What
+from mcp_conformance.transport import interrupts
 from mcp_conformance.transport.user_folder import user_folder
 
-HAND_OVER_SECONDS = 2.0
-"""Seconds that the end waits for the recorder to read all.  Not measured: clients wait 2 or more."""
+HAND_OVER_SECONDS = 5.0
+"""Seconds that the end waits for the recorder to write all: it takes 0.3 s of CPU; a signal ends the wait."""
 CANNOT_START = 127
 """The exit status of a shell for a command that it cannot start."""
 
@@ -37,10 +38,18 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     try:
         status = forward(command, tape)
     except OSError as error:
-        tape.end(CANNOT_START, HAND_OVER_SECONDS)
+        _end(tape, CANNOT_START)
         raise UsageError(f"tap: {command[0]}: {os.strerror(error.errno or 0)}") from error
-    tape.end(status, HAND_OVER_SECONDS)
+    _end(tape, status)
     return end_as(status)
+
+
+def _end(tape: Tape, status: int) -> None:
+    """Wait for the recorder; the client that ends this process meanwhile need not."""
+    try:
+        tape.end(status, HAND_OVER_SECONDS)
+    except KeyboardInterrupt:
+        interrupts.taken()
 
 
 def _tape(options: argparse.Namespace, command: list[str]) -> Tape:
@@ -63,7 +72,7 @@ def _http(options: argparse.Namespace, command: list[str] | None) -> int:
     except (OSError, ValueError) as error:
         raise UsageError(f"tap: {error}") from error
     finally:
-        tape.end(0, HAND_OVER_SECONDS)
+        _end(tape, 0)
     return 0
 
 

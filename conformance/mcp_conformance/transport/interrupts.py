@@ -57,6 +57,11 @@ def end_at_once() -> None:
     _State.has_come, _State.is_open = True, False
 
 
+def has_come() -> bool:
+    """Return whether a signal has come, so that the run should end soon."""
+    return _State.has_come
+
+
 def taken() -> None:
     """Note that a `KeyboardInterrupt` has arrived where it ends the run in order."""
     _State.is_open = False
