@@ -16,8 +16,13 @@ USAGE_ERROR = 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status, which `docs/reference/outcomes.md` explains."""
-    interrupts.watch()
+    """Run the command and return its exit status, which `docs/reference/outcomes.md` explains.
+
+    With ``arguments`` it is a part of another program, which has the signals for its business.
+    """
+    is_process = arguments is None
+    if is_process:
+        interrupts.watch()
     streams = Streams()
     try:
         status = _run(arguments)
@@ -28,9 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001  (Python's own status for it is that of findings)
         status = _status_of(error)
     finally:
-        interrupts.end_at_once()
+        if is_process:
+            interrupts.end_at_once()
         lost = streams.end()
-    if status == INTERRUPTED and arguments is None:
+    if status == INTERRUPTED and is_process:
         os._exit(status)  # Python's own end takes 0.1 s of CPU, which is seconds on a busy machine
     if lost and status != INTERRUPTED:
         _say(f"mcp-conformance: the output could not be written: {lost}")

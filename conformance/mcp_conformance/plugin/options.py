@@ -114,7 +114,7 @@ def chosen_for_suites(config: pytest.Config) -> Chosen | None:
     """
     if any(getattr(config.option, name, None) for name in PRINTING):
         if HANDED in config.stash and config.option.setupplan:
-            raise pytest.UsageError("--setup-plan starts no server, and that decides what runs: --collect-only")
+            raise pytest.UsageError("--setup-plan starts no server, which decides what runs: --collect-only")
         return None
     if HANDED in config.stash:
         return config.stash[HANDED]

@@ -38,6 +38,8 @@ class _State:
     """What came to this process: ``is_open`` says that a signal has yet to end a run."""
 
     is_command = has_come = is_open = is_again = False
+    stderr = 2
+    """The file of the standard error, also when pytest captures that."""
 
 
 def uninterrupted(function: Function) -> Function:
@@ -48,6 +50,8 @@ def uninterrupted(function: Function) -> Function:
 
 def watch() -> None:
     """Let the first signal raise `KeyboardInterrupt` until it is `taken`, the next one end this command."""
+    if not _State.is_command:
+        _State.stderr = os.dup(2)
     _State.is_command, _State.has_come, _State.is_open = True, False, False
     _handle()
 
@@ -89,7 +93,7 @@ def _handle() -> dict[signal.Signals, Any]:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     is_again, _State.is_again = _State.is_again, False
     if _State.has_come and _State.is_command and not is_again:
-        os.write(2, f"{MESSAGE}\n".encode())
+        os.write(_State.stderr, f"{MESSAGE}\n".encode())
         os._exit(INTERRUPTED)
     _State.has_come = True
     if not _State.is_open and not is_again:
