@@ -48,10 +48,10 @@ def _status_of(error: Exception) -> int:
     """Print what ended the command, and return its exit status."""
     from traceback import format_exception  # noqa: PLC0415  (slow imports, and rarely needed)
 
-    from mcp_conformance.transport.machine import machine_fault  # noqa: PLC0415
+    from mcp_conformance.transport.machine import OF_MACHINE, machine_fault  # noqa: PLC0415
 
     if lack := machine_fault(error):
-        _say(f"mcp-conformance: {lack}: this machine's fault, not the server's")
+        _say(f"mcp-conformance: {lack}{OF_MACHINE}")
         return MACHINE
     _say("".join(format_exception(error)).rstrip("\n"))
     return INTERNAL_ERROR

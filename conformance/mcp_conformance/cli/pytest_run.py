@@ -15,7 +15,7 @@ from mcp_conformance.plugin.options import CommandOptionsPlugin
 from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.requirements.checks import suites_directory
 from mcp_conformance.transport import interrupts
-from mcp_conformance.transport.machine import machine_fault
+from mcp_conformance.transport.machine import OF_MACHINE, machine_fault
 
 ISOLATED = (
     f"--rootdir={os.curdir}",
@@ -70,9 +70,13 @@ class MachinePlugin:
             self.is_at_fault = bool(machine_fault(error))
             raise
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Look for what the machine lacked in an error of pytest's."""
-        self.is_at_fault = bool(machine_fault(excinfo.value))
+        """End the session by one line if the machine lacked something, also before ours has begun."""
+        lack = machine_fault(excinfo.value)
+        self.is_at_fault = bool(lack)
+        if lack:
+            pytest.exit(f"{lack}{OF_MACHINE}", returncode=MACHINE)
 
 
 class InterruptPlugin:

@@ -40,7 +40,6 @@ from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.plugin.worth import worth
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
 from mcp_conformance.protocol.text import named
-from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
 from mcp_conformance.target.beside import find_alone
@@ -99,9 +98,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             subject.processes_in(min(one.revision for one in subject.live)).prepare(FIRST_STARTS)
     except (pytest.UsageError, pytest.exit.Exception):
         raise
-    except Exception as error:  # noqa: BLE001  (an error of this tool: `InternalErrorItem` reports it)
-        if lack := machine_fault(error):
-            pytest.exit(f"{lack}: this machine's fault, not the server's", returncode=MACHINE)
+    except Exception as error:
+        if machine_fault(error):
+            raise
         state.take_subject(Subject(chosen, ()))
         state.probe_traceback = format_exc()
     state.phases.begin(COLLECTION)

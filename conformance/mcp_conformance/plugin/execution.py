@@ -30,13 +30,14 @@ from mcp_conformance.plugin.phases import END, MAIN
 from mcp_conformance.plugin.run_counts import RunCounts
 from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.protocol.text import named
+from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.scenarios.beginning import begin, begin_fuzzing
 from mcp_conformance.target.fuzz_time import FuzzTime
 from mcp_conformance.target.pending_calls import Deferred
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import is_live
 from mcp_conformance.transport import interrupts
-from mcp_conformance.transport.machine import machine_fault
+from mcp_conformance.transport.machine import OF_MACHINE, machine_fault
 from mcp_conformance.transport.process_tree import end_run, lost_watchdogs
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 
@@ -156,6 +157,13 @@ def _has_line(entry: Any) -> bool:
         return entry.lineno is not None
     except TypeError:
         return False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """End the session by one line if the machine lacked memory, space, files or processes."""
+    if lack := machine_fault(excinfo.value):
+        pytest.exit(f"{lack}{OF_MACHINE}", returncode=MACHINE)
 
 
 @pytest.hookimpl(tryfirst=True)
