@@ -13,6 +13,7 @@ from mcp_conformance.requirements.checks import suites_directory
 ROOT = Path(mcp_conformance.__file__).parent
 FIXTURES = Path(find_spec("mcp_conformance_fixtures").origin).parent
 LAYERS = (
+    {"deadline"},
     {"outcome", "protocol", "sandbox", "installation"},
     {"requirements"},
     {"transport"},

@@ -79,7 +79,7 @@ def test_each_run_says_what_is_new_gone_and_still_there(tmp_path):
     assert "still: failed tools.def.input-schema-valid (one): " in third, output
     assert "gone: failed tools.def.input-schema-valid (one): " in fourth, output
     assert output.endswith("no longer watching\n"), output
-    assert exit == 0
+    assert exit == 2
 
 
 @posix
@@ -112,7 +112,7 @@ def test_an_edit_ends_a_run_and_a_server_that_does_not_start_is_explained(tmp_pa
         wait_for("watching")
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(30) == 2
         process.stdout.close()
 
 

@@ -1,6 +1,5 @@
 """Fuzzing shrinks failures to the plainest values, whatever the seed, and transcripts replay them."""
 
-import itertools
 import json
 import os
 import re
@@ -15,8 +14,8 @@ from hypothesis.database import InMemoryExampleDatabase
 
 from mcp_conformance.client.replaying import replay
 from mcp_conformance.client.transcript import Transcript
+from mcp_conformance.deadline import Deadline
 from mcp_conformance.fuzzing import fuzzer
-from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.fuzzing.oracles import Case
 from mcp_conformance.fuzzing.reproduction import FailedCase
@@ -146,11 +145,43 @@ def test_a_long_text_is_judged_by_its_result(fuzzed):
 
 
 def test_shrinking_ends_after_some_seconds_of_ours(fuzzed, monkeypatch):
-    seconds = itertools.count(step=CASES.max_own_seconds_shrinking + 1)
-    monkeypatch.setattr(fuzzer, "time", SimpleNamespace(process_time=lambda: next(seconds)))
+    monkeypatch.setattr(fuzzer, "Deadline", lambda _: Deadline(0.0))
     (failed,) = fuzzed(mutated(overflows), "add", ANSWERED)
     a, b = re.search(r'valid arguments {"a":([-\d.e]+),"b":([-\d.e]+)}:', failed.text).groups()
     assert float(a) + float(b) >= 2**31
+
+
+def breaks_on_lists(_, request, reply):
+    """Add a list of 300 items or more to what the tool takes, and answer most of those with an error."""
+    method = request.get("method") if isinstance(request, dict) else None
+    if method == "tools/list" and "result" in (reply or ()):
+        items = {"type": "array", "items": {"type": "integer"}, "minItems": 300, "maxItems": 400}
+        taking = {"type": "object", "properties": {"items": items}, "required": ["items"]}
+        for tool in reply["result"]["tools"]:
+            if tool["name"] == "echo":
+                tool["inputSchema"] = taking
+    if method != "tools/call" or request["params"].get("name") != "echo":
+        return None
+    items = request["params"].get("arguments", {}).get("items")
+    is_met = isinstance(items, list) and sum(isinstance(one, int) and one > 3 for one in items[200:]) > 2
+    error = {"error": {"code": -32603, "message": "list index out of range"}}
+    done = {"result": {"content": [{"type": "text", "text": "done"}]}}
+    return {"jsonrpc": "2.0", "id": request["id"], **(error if is_met else done)}
+
+
+def test_shrinking_a_long_list_is_ended_by_the_deadline(fuzzed, monkeypatch):
+    """Hypothesis works for minutes on so many choices without asking whether one fails."""
+    ended = []
+
+    class Noted(Deadline):
+        def __exit__(self, *error):
+            ended.append(error[0])
+            super().__exit__(*error)
+
+    monkeypatch.setattr(fuzzer, "Deadline", lambda _: Noted(1.0))
+    found = fuzzed(mutated(breaks_on_lists), "echo", ANSWERED, examples=10)
+    assert any("list index out of range" in one.text for one in found)
+    assert any(ended), ended
 
 
 def test_value_that_failed_before_is_tried_first(tmp_path):

@@ -280,6 +280,8 @@ def test_ctrl_c_ends_the_server_and_writes_the_report(tmp_path):
     ours.send_signal(signal.SIGINT)
     output, _ = ours.communicate(timeout=30)
     assert ours.returncode == 2, output.decode()
+    assert b"verdict: not finished: interrupted" in output
+    assert b"KeyboardInterrupt" not in output
     assert [pid for pid in pids if is_alive(pid)] == []
     assert report.read_text("utf-8").rstrip().endswith("</testsuites>")
 

@@ -1,5 +1,6 @@
 """Processes of the machine, as Linux shows them."""
 
+import time
 from pathlib import Path
 
 
@@ -10,3 +11,11 @@ def is_alive(pid):
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+def wait_until(holds, seconds=60.0):
+    """Wait for what no event announces, such as the end of a process that is not our child."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

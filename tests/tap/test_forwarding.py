@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +31,11 @@ def tapped(folder: Path, code: str, *options: str) -> list[str]:
 
 
 def the_file(folder: Path) -> Path:
-    """Return the file of the session, when the recorder, a process that is not ours, has ended it."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        paths = [*folder.glob("*.jsonl")]
-        if paths and '{"status": ' in paths[0].read_text():
-            assert file_errors(paths[0]) == []
-            return paths[0]
-        time.sleep(0.01)
-    raise AssertionError("the session has no end")
+    """Return the file of the session, which is whole when the tap has ended."""
+    (path,) = folder.glob("*.jsonl")
+    assert '{"status": ' in path.read_text()
+    assert file_errors(path) == []
+    return path
 
 
 def the_session(folder: Path) -> Recorded:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_conformance.cli import interrupts
-from mcp_conformance.transport import process_tree
-from mcp_conformance.transport.process_tree import Tree, no_process_left, terminable
+from mcp_conformance.transport import interrupts, process_tree
+from mcp_conformance.transport.process_tree import Tree, no_process_left
 from mcp_conformance.transport.throwaway import (
     Throwaway,
     importable,
@@ -206,7 +205,9 @@ def test_an_interrupt_leaves_no_process(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="groups of processes")
-@pytest.mark.parametrize("handler", [signal.default_int_handler, interrupts._first], ids=["pytest's", "ours"])
+@pytest.mark.parametrize(
+    "handler", [signal.default_int_handler, interrupts._interrupt], ids=["pytest's", "ours"]
+)
 def test_an_interrupt_during_a_start_leaves_no_process(handler, monkeypatch):
     """It comes when the process runs and nothing else knows it yet, and no other process of ours does."""
     monkeypatch.setattr(process_tree, "_RUN", process_tree._Run())
@@ -237,7 +238,7 @@ def test_an_interrupt_during_a_start_leaves_no_process(handler, monkeypatch):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_run_in_order(number):
     def run():
-        with terminable():
+        with interrupts.interruptible():
             os.kill(os.getpid(), number)
             signal.sigtimedwait([], 5)
 

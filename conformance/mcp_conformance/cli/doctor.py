@@ -26,7 +26,6 @@ from mcp_conformance.doctor.variants import next_variant
 from mcp_conformance.options.run_options import read_settings
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.text import named, shell_line, shorten
-from mcp_conformance.report.exit_status import INTERRUPTED
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Surface
 from mcp_conformance.transport.redaction import Redaction
@@ -52,11 +51,8 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 def _with(examine: Callable[[Settings], int], chosen: Settings) -> int:
     """Examine the server in a throwaway folder, and return the exit status."""
     examine = examine if chosen.http is None else _examine_http
-    try:
-        with throwaway_folder() as throwaway:
-            return examine(chosen.within(throwaway))
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    with throwaway_folder() as throwaway:
+        return examine(chosen.within(throwaway))
 
 
 def _begun(chosen: Settings) -> tuple[Printer, Observations]:

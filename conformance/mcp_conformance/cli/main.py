@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from mcp_conformance.cli import completion, interrupts
+from mcp_conformance.cli import completion
 from mcp_conformance.cli.streams import Streams
 from mcp_conformance.report.exit_status import INTERNAL_ERROR, INTERRUPTED, MACHINE
+from mcp_conformance.transport import interrupts
 
 USAGE_ERROR = 4
 
@@ -16,21 +18,27 @@ USAGE_ERROR = 4
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status, which `docs/reference/outcomes.md` explains.
 
-    A command that Ctrl-C ends before it can sum up has `interrupts.INTERRUPTED`.
+    With ``arguments`` it is a part of another program, which has the signals for its business.
     """
-    interrupts.watch()
+    is_process = arguments is None
+    if is_process:
+        interrupts.watch()
     streams = Streams()
     try:
         status = _run(arguments)
     except KeyboardInterrupt:
+        interrupts.taken()
         _say(interrupts.MESSAGE)
-        status = interrupts.INTERRUPTED
+        status = INTERRUPTED
     except Exception as error:  # noqa: BLE001  (Python's own status for it is that of findings)
         status = _status_of(error)
     finally:
-        interrupts.end_at_once()
+        if is_process:
+            interrupts.end_at_once()
         lost = streams.end()
-    if lost and status not in (INTERRUPTED, interrupts.INTERRUPTED):
+    if status == INTERRUPTED and is_process:
+        os._exit(status)  # Python's own end takes 0.1 s of CPU, which is seconds on a busy machine
+    if lost and status != INTERRUPTED:
         _say(f"mcp-conformance: the output could not be written: {lost}")
         return MACHINE
     return status
@@ -40,10 +48,10 @@ def _status_of(error: Exception) -> int:
     """Print what ended the command, and return its exit status."""
     from traceback import format_exception  # noqa: PLC0415  (slow imports, and rarely needed)
 
-    from mcp_conformance.transport.machine import machine_fault  # noqa: PLC0415
+    from mcp_conformance.transport.machine import OF_MACHINE, machine_fault  # noqa: PLC0415
 
     if lack := machine_fault(error):
-        _say(f"mcp-conformance: {lack}: this machine's fault, not the server's")
+        _say(f"mcp-conformance: {lack}{OF_MACHINE}")
         return MACHINE
     _say("".join(format_exception(error)).rstrip("\n"))
     return INTERNAL_ERROR

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from warnings import catch_warnings, simplefilter
 
 import pytest
@@ -13,12 +14,14 @@ from mcp_conformance.options.given import Chosen
 from mcp_conformance.plugin.options import CommandOptionsPlugin
 from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.requirements.checks import suites_directory
-from mcp_conformance.transport.machine import machine_fault
+from mcp_conformance.transport import interrupts
+from mcp_conformance.transport.machine import OF_MACHINE, machine_fault
 
 ISOLATED = (
     f"--rootdir={os.curdir}",
     f"--confcutdir={suites_directory()}",
     f"--config-file={os.devnull}",
+    *("-p", "no:unraisableexception"),  # it collects garbage ten times at the end, for 0.2 s of CPU
     *("-p", "no:cacheprovider", "-qq", "-rN", "--no-header", "--tb=short", "--assert=plain"),
 )
 """Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
@@ -54,23 +57,76 @@ class ShortErrorsPlugin:
 
 
 class MachinePlugin:
-    """A pytest plugin that knows whether the session ``has_begun``, and whether this machine ended it."""
+    """A pytest plugin that knows whether this machine ended the session."""
 
-    has_begun = is_at_fault = False
+    is_at_fault = False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionstart(self) -> Generator[None, object, object]:
         """Look for what the machine lacked where the server cannot be started."""
-        self.has_begun = True
         try:
             return (yield)
         except pytest.UsageError as error:
             self.is_at_fault = bool(machine_fault(error))
             raise
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Look for what the machine lacked in an error of pytest's."""
-        self.is_at_fault = bool(machine_fault(excinfo.value))
+        """End the session by one line if the machine lacked something, also before ours has begun."""
+        lack = machine_fault(excinfo.value)
+        self.is_at_fault = bool(lack)
+        if lack:
+            pytest.exit(f"{lack}{OF_MACHINE}", returncode=MACHINE)
+
+
+class InterruptPlugin:
+    """A pytest plugin that sums up an interrupted session, without the place at which pytest was then.
+
+    It knows whether there is something to sum up: the session ``has_begun``.
+    """
+
+    has_begun = is_interrupted = False
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        try:
+            yield
+        except pytest.Session.Interrupted:  # by pytest, as with -x
+            raise
+        except KeyboardInterrupt:
+            interrupts.taken()
+            self.is_interrupted = True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionstart(self) -> Generator[None, object, object]:
+        """End a session that was interrupted as it began; without a message, pytest prints nothing."""
+        with self._interruptible():
+            found = yield
+            self.has_begun = True
+            return found
+        raise pytest.UsageError
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Run no check if the collection was interrupted."""
+        with self._interruptible():
+            return (yield)
+        session.items.clear()
+        return True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Go on to the end of a session that was interrupted."""
+        with self._interruptible():
+            return (yield)
+        return True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Give the session its exit status."""
+        if self.is_interrupted:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+        return (yield)
 
 
 class ShownPlugin:
@@ -97,8 +153,8 @@ def run_suites(
 
     ``rest`` are pytest's options.  Raises `KeyboardInterrupt` if that ends pytest before its session.
     """
-    machine, shown = MachinePlugin(), ShownPlugin(is_part=is_part)
-    own = [machine, shown, CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
+    machine, interrupt, shown = MachinePlugin(), InterruptPlugin(), ShownPlugin(is_part=is_part)
+    own = [machine, interrupt, shown, CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
     checks = chosen.project.checks
     rewritten = ["--assert=rewrite"] if checks else []
     words = [str(suites_directory()), *checks, *ISOLATED, *rewritten, *rest, *NO_REWRITE_WARNING]
@@ -108,6 +164,7 @@ def run_suites(
             simplefilter("ignore")
             words.append("--disable-warnings")
         status = int(pytest.main(words, plugins=own))
-    if status == pytest.ExitCode.INTERRUPTED and not machine.has_begun:
+    is_interrupted = interrupt.is_interrupted or status == pytest.ExitCode.INTERRUPTED
+    if is_interrupted and not interrupt.has_begun:
         raise KeyboardInterrupt
     return MACHINE if machine.is_at_fault else status

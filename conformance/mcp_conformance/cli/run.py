@@ -60,8 +60,9 @@ def _part_plugins(options: argparse.Namespace) -> list[object]:
     """Return the plugin that writes the report for the run of several servers, if this is a part of one."""
     if not options.report_file:
         return []
-    from mcp_conformance.cli.run_many import ReportFilePlugin  # noqa: PLC0415
+    from mcp_conformance.cli.run_many import ReportFilePlugin, end_with_parent  # noqa: PLC0415
 
+    end_with_parent()
     return [ReportFilePlugin(options.report_file)]
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -24,11 +25,14 @@ from mcp_conformance.report.exit_status import INTERNAL_ERROR, INTERRUPTED, WORD
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.servers.model import ServerOutcome
 from mcp_conformance.report.servers.text import MAX_TEXT
-from mcp_conformance.transport.process_tree import terminable
+from mcp_conformance.transport import interrupts
 from mcp_conformance.transport.throwaway import scratch_folder
 
-END_SECONDS = 20.0
-"""How long an interrupted run may take to end."""
+END_SECONDS = 3.0
+"""How long an interrupted run may take to end.  Not measured: `mcp-conformance run` has 5 s."""
+IS_WINDOWS = sys.platform == "win32"
+NEW_PROCESS_GROUP = 0x200
+"""What keeps Ctrl-C from a process of Windows."""
 MAX_JOBS = 4
 LOOK_SECONDS = 0.5
 """How often the status line changes while no run ends."""
@@ -56,6 +60,17 @@ class RunPlan:
 def default_jobs() -> int:
     """Return how many servers are tested at once, unless the user says it: as many as there are cores."""
     return min(MAX_JOBS, os.cpu_count() or 1)
+
+
+def end_with_parent() -> None:
+    """Interrupt this run when its parent asks for that on stdin, and end it when the parent is gone."""
+
+    def wait() -> None:
+        if not os.read(0, 1):
+            os._exit(INTERRUPTED)  # nobody reads the report; the watchdog ends the server
+        interrupts.interrupt()
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 class ReportFilePlugin:
@@ -89,11 +104,28 @@ class _Run:
             self.process = subprocess.Popen(
                 self.command,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                # A terminal's Ctrl-C would reach it twice.
+                start_new_session=not IS_WINDOWS,
+                creationflags=NEW_PROCESS_GROUP if IS_WINDOWS else 0,
             )
         threading.Thread(target=self._wait, args=(ended,), daemon=True).start()
+
+    def interrupt(self) -> None:
+        """Ask the run to end in order."""
+        with suppress(OSError), self._lifeline as pipe:
+            pipe.write(b"!")
+
+    def kill(self) -> None:
+        """Kill the process."""
+        self.process.kill()
+
+    @property
+    def _lifeline(self) -> IO[bytes]:
+        assert self.process.stdin is not None
+        return self.process.stdin
 
     def _wait(self, ended: queue.SimpleQueue[_Run]) -> None:
         self.process.wait()
@@ -121,7 +153,7 @@ def run_servers(plan: RunPlan, words: Callable[[str], Sequence[str]]) -> tuple[S
 
     ``words`` returns the arguments of ``mcp-conformance run`` for a server's name.
     """
-    with scratch_folder("mcp-conformance-") as folder, terminable():
+    with scratch_folder("mcp-conformance-") as folder:
         found = _Runs(plan, words, folder).outcomes()
     waiting = ServerOutcome("", None, "interrupted before its turn")
     return tuple(
@@ -145,12 +177,13 @@ class _Runs:
         """Return the outcomes by name; without those of servers that had no turn before an interrupt."""
         try:
             self._test_all()
-        except KeyboardInterrupt as reason:
+        except KeyboardInterrupt:
+            interrupts.taken()
             self._is_interrupted = True
-            self._end(subprocess.Popen.terminate if reason.args else None)
+            self._end()
         finally:
             for run in self._running:
-                run.process.kill()
+                run.kill()
         return self._found
 
     def _test_all(self) -> None:
@@ -165,15 +198,11 @@ class _Runs:
         while self._running:
             self._await_one()
 
-    def _end(self, way: Callable[[subprocess.Popen[bytes]], None] | None) -> None:
-        """Let the runs end, and make them end if they do not.
-
-        Ctrl-C reaches them without our help, SIGTERM does not: that is the first ``way`` then.
-        """
-        for end in (way, subprocess.Popen.terminate, subprocess.Popen.kill):
+    def _end(self) -> None:
+        """Interrupt the runs, and kill them if they do not end."""
+        for end in (_Run.interrupt, _Run.kill):
             for run in self._running:
-                if end is not None:
-                    end(run.process)
+                end(run)
             deadline = time.monotonic() + END_SECONDS
             while self._running and time.monotonic() < deadline:
                 self._await_one(deadline)

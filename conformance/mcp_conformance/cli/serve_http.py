@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from itertools import chain
@@ -38,8 +37,7 @@ def serve_http(
 
     with QuietServer(("127.0.0.1", port), Handler) as server:
         ready(f"http://127.0.0.1:{server.server_port}/mcp")
-        with suppress(KeyboardInterrupt):
-            server.serve_forever()
+        server.serve_forever()
 
 
 class _Clients:

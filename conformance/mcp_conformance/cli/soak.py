@@ -34,6 +34,7 @@ from mcp_conformance.requirements import catalogue
 from mcp_conformance.scenarios.walks import SOAK, broken_in
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
+from mcp_conformance.transport import interrupts
 from mcp_conformance.transport.interface import SYSTEM_CLOCK
 from mcp_conformance.transport.throwaway import Throwaway, throwaway_folder
 from mcp_conformance.verdicts import Blocked, defect_of, outcome_of
@@ -132,6 +133,7 @@ class SoakRun:
                     self._report(subject, found)
                 progress.show(soak, len(self._results))
         except KeyboardInterrupt:
+            interrupts.taken()
             stopped = True
         progress.clear()
         if soak.calls:
@@ -152,6 +154,7 @@ class SoakRun:
             for found in broken_in(server, replace(SOAK, seconds=self._walks_seconds)):
                 self._report(subject, SoakFinding(0, found.tool, found), "in a sequence of calls")
         except KeyboardInterrupt:
+            interrupts.taken()
             return True
         calls = sum(number for number, _ in server.state.spent.values())
         _print([f"walked over what tools make: {calls:,} calls"])

@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
 from mcp_conformance.tap.forwarding import end_as, forward
 from mcp_conformance.tap.tape import Tape, What
+from mcp_conformance.transport import interrupts
 from mcp_conformance.transport.user_folder import user_folder
 
-HAND_OVER_SECONDS = 2.0
-"""Seconds that the end waits for the recorder to read all.  Not measured: clients wait 2 or more."""
+HAND_OVER_SECONDS = 5.0
+"""Seconds that the end waits for the recorder to write all: it takes 0.3 s of CPU; a signal ends the wait."""
 CANNOT_START = 127
 """The exit status of a shell for a command that it cannot start."""
 
@@ -39,10 +38,18 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     try:
         status = forward(command, tape)
     except OSError as error:
-        tape.end(CANNOT_START, HAND_OVER_SECONDS)
+        _end(tape, CANNOT_START)
         raise UsageError(f"tap: {command[0]}: {os.strerror(error.errno or 0)}") from error
-    tape.end(status, HAND_OVER_SECONDS)
+    _end(tape, status)
     return end_as(status)
+
+
+def _end(tape: Tape, status: int) -> None:
+    """Wait for the recorder; the client that ends this process meanwhile need not."""
+    try:
+        tape.end(status, HAND_OVER_SECONDS)
+    except KeyboardInterrupt:
+        interrupts.taken()
 
 
 def _tape(options: argparse.Namespace, command: list[str]) -> Tape:
@@ -54,20 +61,18 @@ def _tape(options: argparse.Namespace, command: list[str]) -> Tape:
 
 
 def _http(options: argparse.Namespace, command: list[str] | None) -> int:
-    """Pass on what comes to a port, until Ctrl-C or SIGTERM; return 0."""
+    """Pass on what comes to a port, until a signal ends this command."""
     from mcp_conformance.tap.http_forwarding import forward_http  # noqa: PLC0415  (stdio needs none of it)
 
     if command or options.words or options.http is None or not options.url:
         raise UsageError("tap: over HTTP, --http PORT and --url URL say all, and no command follows")
     tape = _tape(options, [options.url])
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with suppress(KeyboardInterrupt):
-            forward_http(options.http, options.url, tape, _say_address)
+        forward_http(options.http, options.url, tape, _say_address)
     except (OSError, ValueError) as error:
         raise UsageError(f"tap: {error}") from error
     finally:
-        tape.end(0, HAND_OVER_SECONDS)
+        _end(tape, 0)
     return 0
 
 

@@ -24,8 +24,10 @@ from mcp_conformance.options.given import Chosen
 from mcp_conformance.plugin.rerun import Known, RerunPlugin
 from mcp_conformance.project.changes import Edits, stamps
 from mcp_conformance.protocol.text import first_names, harmless, named
+from mcp_conformance.report.exit_status import INTERRUPTED
 from mcp_conformance.report.formats import terminal
 from mcp_conformance.report.model import Report, Result, plural
+from mcp_conformance.transport import interrupts
 
 MAX_STILL = 10
 """How many findings are listed that were there before."""
@@ -35,7 +37,7 @@ OURS = "mcp_conformance"
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
-    """Run until Ctrl-C, which is no failure: return 0.  Errors in the options end only the first run."""
+    """Run until a signal ends this command.  Errors in the options end only the first run."""
     expect_known_options(rest, "watch")
     expect_no_stray_path(rest, "watch")
 
@@ -58,8 +60,9 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
             except UsageError as error:
                 _say(f"mcp-conformance: {error}")
     except KeyboardInterrupt:
+        interrupts.taken()
         _say("\nno longer watching")
-        return 0
+        return INTERRUPTED
     return status
 
 

@@ -16,6 +16,7 @@ from mcp_conformance.protocol.jsonrpc import Kind, Line, encode, is_message, kin
 from mcp_conformance.protocol.methods import LISTED
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.interface import CannotStart, Transport
+from mcp_conformance.transport.machine import machine_fault
 from mcp_conformance.transport.process_tree import ports
 
 WATCH_SECONDS = 0.5
@@ -89,6 +90,8 @@ class StartAttempt:
         try:
             process = self._settings.start()
         except CannotStart as error:
+            if machine_fault(error):
+                raise
             self.result = replace(self.result, refused=str(error))
             yield self.result
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -21,6 +20,7 @@ from hypothesis.errors import NoSuchExample, Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
 from mcp_conformance.client.reply import Reply
+from mcp_conformance.deadline import Deadline, TookTooLong, held
 from mcp_conformance.expect import skip
 from mcp_conformance.fuzzing.budgets import CASES, CaseBudget
 from mcp_conformance.fuzzing.case_source import CaseSource
@@ -56,7 +56,7 @@ Smaller = Callable[[Case, Callable[[Case], bool]], Case]
 
 
 class _SpentError(BaseException):
-    """Ends a search that may send nothing new, or is late.  Hypothesis shrinks each `Exception`."""
+    """Ends a search that may send nothing new.  Hypothesis shrinks each `Exception`."""
 
 
 class Fuzzer:
@@ -178,11 +178,7 @@ class Fuzzer:
     def _shrunk(self, cases: SearchStrategy[Case], kind: str) -> bool:
         """Find and shrink a failure of a kind; return whether one was found."""
         with suppress(NoSuchExample, Unsatisfiable):
-            budget, is_advisory = self._budget, self._failures[kind][0].failure.advisory
-            seconds = (
-                budget.max_own_seconds_shrinking_advisory if is_advisory else budget.max_own_seconds_shrinking
-            )
-            smallest = self._smallest(cases, partial(self._fails, kind), seconds)
+            smallest = self._smallest(cases, partial(self._fails, kind))
             self._failures[kind].insert(0, self._trials.whole(smallest, kind))
             return True
         return False
@@ -194,31 +190,29 @@ class Fuzzer:
         failed = self._trials.failed(case)
         return failed is not None and failed.failure.kind == kind
 
-    def _smallest(
-        self, cases: SearchStrategy[Case], fails: Callable[[Case], bool], max_own_seconds: float
-    ) -> Case:
+    def _smallest(self, cases: SearchStrategy[Case], fails: Callable[[Case], bool]) -> Case:
         """Return the plainest case that fails; raise `NoSuchExample` or `Unsatisfiable` if none is found.
 
-        The search ends with the budget, or after so many seconds of our CPU.
+        The search ends with the budget, or after `CaseBudget.max_own_seconds_shrinking`.
         """
         several = st.lists(
             cases, min_size=1, max_size=self._budget.max_cases_per_example, unique_by=lambda case: case.text
         )
         source = random.Random(self.server.settings.seed)  # noqa: S311
         plainest: list[Case] = []
-        until = time.process_time() + max_own_seconds
 
         def has_failure(some: Sequence[Case]) -> bool:
-            failing = list(islice(filter(fails, some), 1))
-            plainest[:] = sorted((*plainest, *failing), key=lambda case: len(case.text))[:1]
-            is_spent = self._trials.is_spent and not failing
-            if is_spent or time.process_time() > until:
+            with held():
+                failing = list(islice(filter(fails, some), 1))
+                plainest[:] = sorted((*plainest, *failing), key=lambda case: len(case.text))[:1]
+            if self._trials.is_spent and not failing:
                 raise _SpentError
             return bool(failing)
 
         try:
-            found = find(several, has_failure, settings=self._settings(), random=source)
-        except _SpentError:
+            with Deadline(self._budget.max_own_seconds_shrinking):
+                found = find(several, has_failure, settings=self._settings(), random=source)
+        except (_SpentError, TookTooLong):
             if not plainest:
                 raise NoSuchExample("nothing was found in time") from None
             return plainest[0]

@@ -21,6 +21,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import specification_with
 
+from mcp_conformance.deadline import Deadline, TookTooLong
 from mcp_conformance.json_schema.bounded import (
     MAX_STEPS,
     VALUE_KEYWORDS,
@@ -235,9 +236,9 @@ def _size(value: Any) -> int:
 def validating(budget: Budget) -> Iterator[None]:
     """Validate within a budget.  Raises `Unjudgeable` in place of a validator's exceptions."""
     try:
-        with spending(budget):
+        with spending(budget), Deadline():
             yield
-    except TooCostly as error:
+    except (TooCostly, TookTooLong) as error:
         raise TooLarge(str(error)) from error
     except Unresolvable as error:
         raise Unjudgeable(f"the reference {error.ref!r} cannot be resolved") from error

@@ -40,12 +40,12 @@ from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.plugin.worth import worth
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
 from mcp_conformance.protocol.text import named
-from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
 from mcp_conformance.target.beside import find_alone
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import ProbeFailure, Subject, Surface
+from mcp_conformance.transport import interrupts
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.machine import machine_fault
 
@@ -81,6 +81,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")
     if found is not None:
         state.phases.begin(COLLECTION)
+        _end_with_controller(config)
         surfaces = tuple(Surface.from_json(text) for text in json.loads(found))
         share_rate(chosen, config.workerinput)  # type: ignore[attr-defined]
         state.take_subject(Subject(chosen, surfaces))
@@ -97,12 +98,19 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             subject.processes_in(min(one.revision for one in subject.live)).prepare(FIRST_STARTS)
     except (pytest.UsageError, pytest.exit.Exception):
         raise
-    except Exception as error:  # noqa: BLE001  (an error of this tool: `InternalErrorItem` reports it)
-        if lack := machine_fault(error):
-            pytest.exit(f"{lack}: this machine's fault, not the server's", returncode=MACHINE)
+    except Exception as error:
+        if machine_fault(error):
+            raise
         state.take_subject(Subject(chosen, ()))
         state.probe_traceback = format_exc()
     state.phases.begin(COLLECTION)
+
+
+def _end_with_controller(config: pytest.Config) -> None:
+    """Interrupt this worker of xdist when its controller has ended or wants its end: execnet waits 5 s."""
+    for plugin in config.pluginmanager.get_plugins():
+        if (channel := getattr(plugin, "channel", None)) is not None:
+            config.add_cleanup(interrupts.interrupt_after(channel.waitclose))
 
 
 def share_rate(settings: Settings, workerinput: Mapping[str, Any]) -> None:

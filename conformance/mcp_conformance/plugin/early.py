@@ -31,9 +31,8 @@ class Early:
         config.add_cleanup(stack.close)
         throwaway = stack.enter_context(throwaway_folder())
         self.settings: Settings = options.settings.within(throwaway)
-        only_prints = config.option.help or config.option.markers
         is_worker = hasattr(config, "workerinput")
-        self.head_start = None if is_worker or only_prints else HeadStart(self.settings, options.revisions)
+        self.head_start = None if is_worker else HeadStart(self.settings, options.revisions)
         if self.head_start is not None:
             stack.callback(self.head_start.close)
 

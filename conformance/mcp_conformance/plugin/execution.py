@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mcp_conformance.deadline import TookTooLong
 from mcp_conformance.generation import NoExample
 from mcp_conformance.json_schema.validation import Unjudgeable
 from mcp_conformance.plugin.collection import (
@@ -29,12 +30,14 @@ from mcp_conformance.plugin.phases import END, MAIN
 from mcp_conformance.plugin.run_counts import RunCounts
 from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.protocol.text import named
+from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.scenarios.beginning import begin, begin_fuzzing
 from mcp_conformance.target.fuzz_time import FuzzTime
 from mcp_conformance.target.pending_calls import Deferred
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import is_live
-from mcp_conformance.transport.machine import machine_fault
+from mcp_conformance.transport import interrupts
+from mcp_conformance.transport.machine import OF_MACHINE, machine_fault
 from mcp_conformance.transport.process_tree import end_run, lost_watchdogs
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 
@@ -157,6 +160,13 @@ def _has_line(entry: Any) -> bool:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """End the session by one line if the machine lacked memory, space, files or processes."""
+    if lack := machine_fault(excinfo.value):
+        pytest.exit(f"{lack}{OF_MACHINE}", returncode=MACHINE)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """End every process of the server, whatever ended the run."""
     config, state = session.config, run_state(session.config)
@@ -166,6 +176,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     try:
         _close(state)
     except KeyboardInterrupt:  # the reports are written all the same; `end_run` ends what is left
+        interrupts.taken()
         session.exitstatus = pytest.ExitCode.INTERRUPTED
     for server in state.servers.values():
         state.counts.add_server(server)
@@ -252,7 +263,7 @@ def _skipping(item: pytest.Item) -> Iterator[None]:
     except Deferred:
         item_state(item).is_deferred = True
         raise DeferredCheck("it needs the answer of a slow call") from None
-    except (Skipped, NoExample, Unjudgeable) as reason:
+    except (Skipped, NoExample, Unjudgeable, TookTooLong) as reason:
         raise _skip_or_error(item, reason) from None  # pytest would format the whole chain
     except (Blocked, Finding) as verdict:
         if is_ours(item) and not isinstance(item, ProbeFailureItem):
@@ -270,13 +281,14 @@ def _ended_by_a_plugin(item: pytest.Item, error: BaseException) -> BaseException
     )
 
 
-def _skip_or_error(item: pytest.Item, reason: Skipped | NoExample | Unjudgeable) -> BaseException:
+def _skip_or_error(item: pytest.Item, reason: Exception) -> BaseException:
     """Return what skips a check; a user's own test gets the error that no arguments are known."""
     if isinstance(reason, Skipped):
         return _skip(item, str(reason), reason.cause)
     if not is_ours(item):
         return reason
-    return _skip(item, str(reason), Cause.TOO_COSTLY if reason.is_too_costly else None)
+    is_too_costly = isinstance(reason, TookTooLong) or getattr(reason, "is_too_costly", False)
+    return _skip(item, str(reason), Cause.TOO_COSTLY if is_too_costly else None)
 
 
 def _skip(item: pytest.Item, reason: str, cause: Cause | None) -> BaseException:

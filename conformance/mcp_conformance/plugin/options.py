@@ -102,12 +102,20 @@ def usage_errors() -> Iterator[None]:
         raise pytest.UsageError(harmless(str(error))) from error
 
 
+PRINTING = ("help", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow", "setupplan")
+"""Pytest's options with which no check runs; not ``--collect-only``, as the server decides what is listed."""
+
+
 def chosen_for_suites(config: pytest.Config) -> Chosen | None:
     """Return what the user chose if this run collects the suites, else None.  Raises `pytest.UsageError`.
 
     The flag adds them to every run, the ini value to a run without paths on its command line.  A node id of
-    ours asks for itself.
+    ours asks for itself.  A run that prints something else than checks needs no server.
     """
+    if any(getattr(config.option, name, None) for name in PRINTING):
+        if HANDED in config.stash and config.option.setupplan:
+            raise pytest.UsageError("--setup-plan starts no server, which decides what runs: --collect-only")
+        return None
     if HANDED in config.stash:
         return config.stash[HANDED]
     if hasattr(config, "workerinput"):

@@ -62,7 +62,6 @@ from mcp_conformance.sdks.evidence import Evidence as Shown
 from mcp_conformance.sdks.recognition import sdk_of
 from mcp_conformance.target.budgets import measured
 from mcp_conformance.transport.interface import CannotStart
-from mcp_conformance.transport.machine import machine_fault
 from mcp_conformance.verdicts import (
     Blocked,
     Cause,
@@ -365,9 +364,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Print that the traceback shows an error of this tool, not of the server."""
-    if lack := machine_fault(excinfo.value):
-        sys.stderr.write(f"This is no bug: {lack}, which is the fault of this machine.\n")
-    elif isinstance(excinfo.value, Exception):
+    if isinstance(excinfo.value, Exception):
         sys.stderr.write(
             "This is a bug in pytest-mcp-conformance, or in another plugin, not in the server: "
             "please report it with the lines of INTERNALERROR.\n"

@@ -29,7 +29,7 @@ from mcp_conformance.target.surface import Subject
 from mcp_conformance.testing import McpServer, RequestLog, draws_arguments, not_released
 from mcp_conformance.transport.in_process import NotServable, low_level
 from mcp_conformance.transport.interface import CannotStart
-from mcp_conformance.transport.process_tree import terminable
+from mcp_conformance.transport.interrupts import interruptible
 from mcp_conformance.transport.throwaway import Throwaway
 
 HYPOTHESIS_DEADLINE = timedelta(milliseconds=200)
@@ -98,7 +98,7 @@ def _imported(place: Given, folder: Path) -> Any:
 def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> Iterator[McpServer]:
     """Start the server in a temporary folder, in the newest revision of ``wanted``, for a session's tests."""
     with ExitStack() as stack:
-        stack.enter_context(terminable())
+        stack.enter_context(interruptible())
         throwaway = Throwaway()
         stack.callback(throwaway.remove)
         try:

@@ -103,7 +103,7 @@ def fitted(progress: str, activity: str, waiting: str, limit: int) -> str:
 
 def narrowed(text: str, limit: int) -> str:
     """Return the beginning of a text, ``limit`` columns wide at most."""
-    while width(text) > limit:
+    while text and width(text) > limit:
         text = text[:-1]
     return text
 
@@ -267,6 +267,8 @@ def _close(out: TextIO) -> None:
 def is_wanted(config: pytest.Config) -> bool:
     """Return whether what is shown meanwhile would disturb nothing else."""
     chosen = config.option
+    if RUN_OPTIONS not in config.stash:
+        return False
     shows_more = config.get_verbosity() >= 0 or chosen.capture == "no" or chosen.usepdb or chosen.collectonly
     return not shows_more
 

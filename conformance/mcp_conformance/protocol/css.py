@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
+from mcp_conformance.deadline import bounded
+
 NAMES_ONLY = {"namespace", "document", "-moz-document"}
 """The at-rules whose addresses are names."""
 WITH_ADDRESSES = {"url", "src", "image", "image-set", "-webkit-image-set"}
@@ -17,6 +19,7 @@ def is_available() -> bool:
     return find_spec("tinycss2") is not None
 
 
+@bounded
 def sheet_addresses(text: str) -> list[str]:
     """Return the addresses that a style sheet loads; needs tinycss2.
 
@@ -27,6 +30,7 @@ def sheet_addresses(text: str) -> list[str]:
     return list(_of_rules(tinycss2.parse_stylesheet(text, skip_comments=True, skip_whitespace=True)))
 
 
+@bounded
 def block_addresses(text: str | list[Any]) -> list[str]:
     """Return the addresses of a block, such as a style attribute; needs tinycss2."""
     import tinycss2  # noqa: PLC0415 - an extra

@@ -8,6 +8,8 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
+from mcp_conformance.deadline import bounded
+
 INSTALL = "pip install 'pytest-mcp-conformance[extensions]'"
 FENCED = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 # Not measured: a description has at most 1,024 characters; what is longer is no frontmatter but a trap.
@@ -32,6 +34,7 @@ def frontmatter(text: str) -> str | None:
     return None if found is None else found[1]
 
 
+@bounded
 def fields(source: str) -> dict[str, Any]:
     """Return the nodes of the fields of frontmatter, by their names.  Raises `YamlError`."""
     import yaml  # noqa: PLC0415 - an extra
@@ -49,6 +52,7 @@ def fields(source: str) -> dict[str, Any]:
     return dict(_pairs(node))
 
 
+@bounded
 def differences(source: str, json: Any) -> list[str]:
     """Return the names of the fields that differ from the members of an object.  Raises `YamlError`.
 

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from typing import Literal
 from urllib.parse import urljoin, urlsplit
 
+from mcp_conformance.deadline import Deadline, bounded
+
 Purpose = Literal["resource", "frame", "base"]
 """What an address is for, which decides the list of a policy that has to have its origin."""
 DOCTYPE = re.compile(r"(?:\s|<!--.*?-->)*<!doctype\s+html\b", re.IGNORECASE | re.DOTALL)
@@ -62,6 +64,7 @@ def begins_as_document(text: str) -> bool:
     return DOCTYPE.match(text.removeprefix("\ufeff")) is not None
 
 
+@bounded
 def losses(text: str) -> list[str]:
     """Return what a browser loses of a document where scripts run, with lines and columns; needs html5lib."""
     import html5lib  # noqa: PLC0415 - an extra
@@ -98,8 +101,9 @@ class Document(HTMLParser):
         self._base = ""
         self._inert = 0
         self._in_style = False
-        self.feed(text)
-        self.close()
+        with Deadline():
+            self.feed(text)
+            self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note what an element loads, and its style."""

@@ -15,8 +15,13 @@ from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.errors import Flaky, Unsatisfiable
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, multiple, rule, run_state_machine_as_test
 
+from mcp_conformance.deadline import Deadline, TookTooLong, held
 from mcp_conformance.state.hand import Hand, Lost, Spent
 from mcp_conformance.state.walk import Act, Broken, Step, Walk
+
+# Not measured: the walks of our stateful fixtures take seconds, most of them the server's.
+MAX_OWN_SECONDS = 20.0
+"""The CPU time that Hypothesis may take for walks, and to shrink one."""
 
 
 class Over(BaseException):
@@ -81,7 +86,7 @@ class Walks:
         )
         machine = hypothesis.seed(seed)(machine_of(self))
         # What broke is in `shortest`.
-        with suppress(Broken, Flaky, Unsatisfiable, Over):
+        with suppress(Broken, Flaky, Unsatisfiable, Over, TookTooLong), Deadline(MAX_OWN_SECONDS):
             run_state_machine_as_test(machine, settings=chosen)
 
     def step(self, walk: Walk, step: Step) -> int | None:
@@ -95,7 +100,8 @@ class Walks:
             return None
         number = len(walk.items)
         try:
-            walk.take(step)
+            with held():
+                walk.take(step)
         except (Spent, Lost):
             self._is_over = True
             raise Over from None

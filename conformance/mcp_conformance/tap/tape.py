@@ -136,12 +136,16 @@ class Tape:
             self._work.notify()
 
     def end(self, status: int, seconds: float) -> None:
-        """Keep how the server ended, and wait at most so long until the recorder has got all."""
+        """Keep how the server ended, and wait at most so long until the recorder has written all."""
         self.add(What.ENDED, f"{status} {self._lost}".encode())
         with self._work:
             self._is_open = False
             self._work.notify()
+        deadline = time.monotonic() + seconds
         self._thread.join(seconds)
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(max(0.0, deadline - time.monotonic()))
 
     def _feed(self, recorder: tuple[str, ...]) -> None:
         with contextlib.suppress(OSError, ValueError):

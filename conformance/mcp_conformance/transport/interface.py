@@ -22,6 +22,9 @@ HEAD = 4096
 # The Python and the TypeScript SDK give a server as long, too.
 STOP_SECONDS = 2.0
 """The time for each step of stopping a server."""
+# Not measured: a command ends within 5 s of a signal, of which the two steps take two.
+HURRIED_STOP_SECONDS = 1.0
+"""The same after a signal that ends the run."""
 
 OnWait = Callable[[float, float], None]
 """A function that is called with the seconds waited so far, and the seconds the wait may last."""

@@ -16,6 +16,10 @@ NUMBERS = frozenset(
 """The numbers of errors of the system that no server causes by what it sends."""
 
 
+OF_MACHINE = ": this machine's fault, not the server's"
+"""What follows what the machine lacks, where that ends a command."""
+
+
 def machine_fault(error: BaseException | None) -> str:
     """Return what the machine lacked, in words, if that caused the error; empty for any other error."""
     for one in _causes(error):

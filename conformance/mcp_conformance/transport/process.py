@@ -15,9 +15,11 @@ from typing import IO
 
 from mcp_conformance.sandbox.confined import Confined
 from mcp_conformance.sandbox.traffic import Traffic
+from mcp_conformance.transport import interrupts
 from mcp_conformance.transport.interface import (
     EOF,
     HEAD,
+    HURRIED_STOP_SECONDS,
     MAX_LINE,
     STOP_SECONDS,
     SYSTEM_CLOCK,
@@ -194,6 +196,8 @@ class Process:
         if self._stopped:
             return
         self._stopped = True
+        if interrupts.has_come():
+            grace = min(grace, HURRIED_STOP_SECONDS)
         # A server that floods stdout would wait for room in our queue, and never read that stdin is closed.
         self._lines.discard()
         self.close_stdin()

@@ -16,10 +16,9 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 
 from mcp_conformance.transport import watchdog
-from mcp_conformance.transport.lock_moments import is_postponed, uninterrupted
+from mcp_conformance.transport.interrupts import interruptible, uninterrupted
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 LISTEN = "0A"
@@ -55,8 +54,6 @@ def _listening() -> Iterator[tuple[str, int]]:
 POSIX = os.name == "posix"
 KILL_SECONDS = 30.0
 """How long the system may take to end a killed process; one that waits for a device may never end."""
-ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""The signals that end a run in order; a user who ignores one, as nohup does, is not overruled."""
 MARK = "MCP_CONFORMANCE_RUN"
 """The environment variable that every process of a server inherits."""
 
@@ -428,33 +425,14 @@ def lost_watchdogs() -> int:
 def no_process_left() -> Iterator[None]:
     """End every process that this block starts, even one that an interrupt keeps from being ended in order.
 
-    SIGTERM interrupts the block as Ctrl-C does, and so does the end of the terminal.
+    The signals that end a run interrupt the block.
     """
     others = _RUN.running()
     try:
-        with terminable():
+        with interruptible():
             yield
     finally:
         _RUN.end(others)
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Let SIGTERM, and the end of the terminal, interrupt this block as Ctrl-C does, so that it cleans up."""
-    is_main = threading.current_thread() is threading.main_thread()
-    numbers = [one for one in ENDING if is_main and signal.getsignal(one) is signal.SIG_DFL]
-    for number in numbers:
-        signal.signal(number, _interrupt)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    if not is_postponed(number, frame):
-        raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 def mark_of_run() -> str:
