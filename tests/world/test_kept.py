@@ -99,6 +99,7 @@ def test_the_folder_of_the_next_run_stands_for_that_of_this_one(tmp_path):
 def test_of_a_changed_tool_or_another_command_nothing_is_known(tmp_path):
     file = written(tmp_path, working("n-1"))
     assert file.working(tool(description="Get it.")) is None
+    assert file.working(tool(read_only=False)) is None
     assert file.working(tool("other")) is None
     assert Kept.of(tmp_path, (*WORDS, "--more")).working(tool()) is None
 

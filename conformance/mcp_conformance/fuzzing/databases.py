@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from hypothesis.database import DirectoryBasedExampleDatabase, ExampleDatabase
+from hypothesis.database import DirectoryBasedExampleDatabase, ExampleDatabase, InMemoryExampleDatabase
+
+from mcp_conformance.transport.writing import place_of
 
 REDIS = ("redis://", "rediss://", "unix://")
 
@@ -39,16 +41,22 @@ class Forgiving(ExampleDatabase):
             self._database.delete(key, value)
 
 
-def remembered_in(database: ExampleDatabase, key: bytes) -> tuple[bytes, ...]:
-    """Return the values of a key; none if its folder has a pipe or a device, which a server may put there."""
+def safe(database: ExampleDatabase, key: bytes) -> ExampleDatabase:
+    """Return the database; one in memory if the folder of a key has links that lead away, pipes or devices.
+
+    A repository may ship them, and a server may put them there.
+    """
     if isinstance(database, DirectoryBasedExampleDatabase):
-        folder: Path = database._key_path(key)  # noqa: SLF001  (else a pipe is opened, for ever)
-        try:
-            if not all(one.is_file() for one in folder.iterdir()):
-                return ()
-        except OSError:
-            return ()
-    return tuple(database.fetch(key))
+        for one in {key, getattr(database, "_metakeys_name", key)}:  # the folder of keys, if there is one
+            folder: Path = database._key_path(one)  # noqa: SLF001  (else a pipe is opened, for ever)
+            try:
+                place_of(folder)
+                values = list(folder.iterdir()) if folder.exists() else []
+            except OSError:
+                return InMemoryExampleDatabase()
+            if any(value.is_symlink() or not value.is_file() for value in values):
+                return InMemoryExampleDatabase()
+    return database
 
 
 def database_at(address: str) -> ExampleDatabase:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from mcp_conformance.login.login import Login
 from mcp_conformance.login.web import LoginFailed
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.user_folder import user_folder
+from mcp_conformance.transport.writing import write
 
 # Not measured: with the steps of a login some 20 kB.
 MAX_BYTES = 1_000_000
@@ -58,12 +57,7 @@ def keep(login: Login) -> Path:
     """Write a login to its file, which only the user may read, and return the file.  Raises `OSError`."""
     path = path_of(login.url)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = path.with_suffix(f".{os.getpid()}")
-    with suppress(FileNotFoundError):
-        new.unlink()
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        json.dump(login.as_json(), file)
-    new.replace(path)
+    write(path, json.dumps(login.as_json()), 0o600)
     return path
 
 

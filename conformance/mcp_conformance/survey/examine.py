@@ -31,6 +31,7 @@ from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.machine import machine_fault
 from mcp_conformance.transport.throwaway import scratch_folder
+from mcp_conformance.transport.writing import write
 
 JUDGED = (PASSED, FAILED)
 ENV, ENV_FILE = "--env", "--env-file"
@@ -134,7 +135,7 @@ class _Place:
         if variables:
             # Other users see the words of a command, and a variable of this name may be one of Python's.
             env = own / "env.json"
-            env.write_text(json.dumps(variables), encoding="utf-8")
+            write(env, json.dumps(variables), 0o600)
             words += [ENV_FILE, str(env)]
         command = [_filled(word, places) for word in self._command]
         program = [sys.executable, "-P", "-m", "mcp_conformance", "run", *words, "--", *command]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
+from mcp_conformance.transport.writing import own_bytes, write
 from mcp_conformance.world.kept import MAX_BYTES
 
 LEARNED = Path(".mcp-conformance", "known")
@@ -18,9 +18,6 @@ def copy_learned(source: Path, target: Path) -> None:
     A server may have put a link there, or anything else.  What cannot be copied is learned again.
     """
     with suppress(OSError):
-        target.mkdir(parents=True, exist_ok=True)
         for file in source.glob("*.json"):
-            if not file.is_symlink() and file.is_file() and file.stat().st_size <= MAX_BYTES:
-                beside = target / f"{file.stem}.{os.getpid()}"
-                beside.write_bytes(file.read_bytes())
-                beside.replace(target / file.name)
+            with suppress(OSError):
+                write(target / file.name, own_bytes(file, MAX_BYTES))

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,9 @@ from mcp_conformance.tap.conversation import Conversation
 from mcp_conformance.tap.hiding import Hiding
 from mcp_conformance.tap.learned import in_command
 from mcp_conformance.tap.lines import line_of
-from mcp_conformance.tap.sessions import create_private, rewrite
 from mcp_conformance.tap.tape import Frame, What, frames
 from mcp_conformance.transport.credentials import is_withheld, redacted, secrets_of
-from mcp_conformance.transport.files import make_ignored_folder
+from mcp_conformance.transport.writing import create, make_ignored_folder, write
 
 MAX_LINE = 16_000_000
 """Of a longer line only the beginning is kept.  Not measured: the largest result seen, an image, has 9 MB."""
@@ -62,7 +62,7 @@ class _File:
 
     def __init__(self, path: Path, header: Row):
         self.path = path
-        self._file = path.open("a", encoding="ascii")
+        self._file = create(path, 0o600)
         self._known = Conversation()
         self._last: list[Row] = []
         self._write(header)
@@ -83,14 +83,14 @@ class _File:
 
     def end(self, hiding: Hiding) -> None:
         """Leave out what only later lines have shown to be a credential, and write the end."""
-        if hiding.has_learned:
-            self._file.close()
-            with self.path.open(encoding="ascii") as old:
-                rewrite(self.path, (hiding.row(json.loads(row)) for row in old))
-            self._file = self.path.open("a", encoding="ascii")
-        for row in self._last:
-            self._write(row)
-        self._file.close()
+        with self._file:
+            if not hiding.has_learned:
+                for row in self._last:
+                    self._write(row)
+                return
+            self._file.seek(0)
+            rows = chain((hiding.row(json.loads(row)) for row in self._file), self._last)
+            write(self.path, (json.dumps(row) + "\n" for row in rows), 0o600)
 
     def _write(self, row: Row) -> None:
         self._file.write(json.dumps(row) + "\n")
@@ -98,12 +98,10 @@ class _File:
 
 
 def _new_file(folder: Path, number: int) -> Path:
-    """Create a file that only the user can read, named for the time and this process."""
+    """Return the path of a new file, named for the time and this process, in a folder that is there then."""
     make_ignored_folder(folder, 0o700)
     later = f"-{number}" if number else ""
-    path = folder / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}{later}.jsonl"
-    create_private(path)
-    return path
+    return folder / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}{later}.jsonl"
 
 
 def _rows(rest: Iterator[Frame]) -> Iterator[tuple[str, Row]]:

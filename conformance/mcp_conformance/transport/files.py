@@ -26,13 +26,6 @@ def regular_bytes(path: Path, most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
-def make_ignored_folder(path: Path, mode: int = 0o777) -> None:
-    """Create a folder, if there is none, that git ignores.  Raises `OSError`."""
-    if not path.exists():
-        path.mkdir(parents=True, exist_ok=True, mode=mode)
-        (path / ".gitignore").write_text("*\n", encoding="ascii")
-
-
 def bounded_text(path: Path, encoding: str = "utf-8", most: int = MAX_BYTES) -> str:
     """Return the text of a file that the user named, which may be a pipe.
 

@@ -8,11 +8,14 @@ from pathlib import Path
 
 
 def user_folder() -> Path:
-    """Return the folder: that of the platform for what programs keep."""
+    """Return the folder: that of the platform for what programs keep.
+
+    The user's own links are followed, also where the working directory is the home.
+    """
     if sys.platform == "win32":
         place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
         place = Path.home() / "Library" / "Application Support"
     else:
         place = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return place / "mcp-conformance"
+    return (place / "mcp-conformance").resolve()

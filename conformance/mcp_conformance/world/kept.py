@@ -9,7 +9,6 @@ refuses in the same words, no other tool changes, and the run has the same circu
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.transport.lock import locked
+from mcp_conformance.transport.writing import own_bytes, write
 from mcp_conformance.world.folder import Folder, replaced
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.steps import Step
@@ -93,7 +93,7 @@ class Kept:
         """Read what is in the file now; nothing if there is none, or it can't be read."""
         self._tools, self._steps = {}, []
         with suppress(OSError, ValueError, RecursionError):
-            content = json.loads(self._text())
+            content = json.loads(own_bytes(self.path, MAX_BYTES))
             if isinstance(content, dict) and content.get("format") == FORMAT:
                 self._tools = content["tools"] if isinstance(content.get("tools"), dict) else {}
                 self._steps = content["steps"] if isinstance(content.get("steps"), list) else []
@@ -102,11 +102,6 @@ class Kept:
             **{name: one for name, one in self._tools.items() if name not in self._new},
             **self._new,
         }
-
-    def _text(self) -> str:
-        """Return what is in the file; a server may have put a pipe there, a device, or a file without end."""
-        is_kept = self.path.is_file() and self.path.stat().st_size <= MAX_BYTES
-        return self.path.read_text(encoding="utf-8") if is_kept else "{}"
 
     def _entry(self, tool: Tool) -> Mapping[str, Any] | None:
         entry = self._tools.get(tool.name)
@@ -233,12 +228,8 @@ class Kept:
         self.read()
         steps = _joined(self._steps, self._new_steps)
         content = {"format": FORMAT, "runs": self._before + 1, "tools": self._tools, "steps": steps}
-        text = json.dumps(content, indent=1)
-        beside = self.path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(self.path)
+            write(self.path, json.dumps(content, indent=1))
 
     @contextmanager
     def turn(self, max_seconds: float = MAX_WAIT_SECONDS) -> Iterator[None]:
@@ -260,9 +251,10 @@ def _joined(before: list[Any], now: list[Any]) -> list[Any]:
 
 
 def definition_digest(tool: Tool) -> str:
-    """Return a digest of what a tool's definition says of its arguments: the same in all revisions."""
-    words = tool.definition.get("description")
-    return _digest([tool.name, words.json if words is not None else "", tool.input_schema])
+    """Return a digest of what a tool's definition says of its calls: the same in all revisions."""
+    words, hints = (tool.definition.get(name) for name in ("description", "annotations"))
+    said = [one.json if one is not None else "" for one in (words, hints)]
+    return _digest([tool.name, *said, tool.input_schema])
 
 
 def _digest(value: Any) -> str:
