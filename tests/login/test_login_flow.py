@@ -1,6 +1,8 @@
 """The steps of a login: what is sent, and what ends it."""
 
 import threading
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -316,6 +318,18 @@ def test_a_port_that_is_taken_is_named():
         port = int(one.url.removesuffix(PATH).rpartition(":")[2])
         with pytest.raises(LoginFailed, match=f"port {port} of 127.0.0.1 cannot be used"), listening(port):
             pass
+
+
+@pytest.mark.parametrize("header", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}])
+def test_a_page_of_another_host_does_not_answer_for_the_browser(header):
+    with listening() as one:
+        url = urlsplit(one.url)
+        for headers, status in ((header, 403), ({}, 200)):
+            connection = HTTPConnection(url.hostname, url.port, timeout=30)
+            connection.request("GET", f"{url.path}?code={status}", headers=headers)
+            assert connection.getresponse().status == status
+            connection.close()
+        assert one.wait(30) == {"code": "200"}
 
 
 def test_a_server_elsewhere_cannot_have_this_machine_asked(monkeypatch):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_conformance.cli.arguments import UsageError, expect_no_more
+from mcp_conformance.cli.arguments import UsageError, expect_http, expect_no_more
 from mcp_conformance.tap.forwarding import end_as, forward
 from mcp_conformance.tap.tape import Tape, What
 from mcp_conformance.transport.user_folder import user_folder
@@ -55,6 +55,7 @@ def _tape(options: argparse.Namespace, command: list[str]) -> Tape:
 
 def _http(options: argparse.Namespace, command: list[str] | None) -> int:
     """Pass on what comes to a port, until Ctrl-C or SIGTERM; return 0."""
+    expect_http("tap")
     from mcp_conformance.tap.http_forwarding import forward_http  # noqa: PLC0415  (stdio needs none of it)
 
     if command or options.words or options.http is None or not options.url:
