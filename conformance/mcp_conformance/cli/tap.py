@@ -48,7 +48,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 def _tape(options: argparse.Namespace, command: list[str]) -> Tape:
     folder = (options.to or sessions_folder()).absolute()
     judge = [str(options.judge)] if options.judge is not None else []
-    tape = Tape([sys.executable, "-m", "mcp_conformance.tap.recorder", str(folder), *judge])
+    tape = Tape([sys.executable, "-P", "-m", "mcp_conformance.tap.recorder", str(folder), *judge])
     tape.add(What.STARTED, json.dumps(command).encode())
     return tape
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import dask
 from distributed import Client, Future, KilledWorker, LocalCluster, as_completed
 
 from mcp_conformance.project.version import tool_version
@@ -75,6 +76,8 @@ def cluster(scheduler: str, workers: int) -> Iterator[Client]:
         with _client(scheduler) as client:
             yield client
         return
+    # A worker is Python, and would take modules of the working directory for its own.
+    dask.config.set({"distributed.nanny.pre-spawn-environ.PYTHONSAFEPATH": "1"})
     options = {"n_workers": workers, "threads_per_worker": 1, "silence_logs": logging.CRITICAL}
     with LocalCluster(dashboard_address="127.0.0.1:0", **options) as local, Client(local) as client:
         yield client

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from mcp_conformance.tap.conversation import Conversation
 from mcp_conformance.tap.hiding import Hiding
 from mcp_conformance.tap.learned import in_command
 from mcp_conformance.tap.lines import line_of
-from mcp_conformance.tap.tape import Frame, What, frames
+from mcp_conformance.tap.tape import RECORDS, Frame, What, frames
 from mcp_conformance.transport.credentials import is_withheld, redacted, secrets_of
 from mcp_conformance.transport.writing import create, make_ignored_folder, write
 
@@ -29,14 +30,25 @@ Row = dict[str, Any]
 See = Callable[[str, Row], None]
 
 
-def record(rest: Iterator[Frame], folder: Path, environment: Mapping[str, str], see: See) -> list[Path]:
+def _nothing(*_: object) -> None:
+    """Do nothing."""
+
+
+def record(
+    rest: Iterator[Frame],
+    folder: Path,
+    environment: Mapping[str, str],
+    see: See,
+    has_begun: Callable[[], None] = _nothing,
+) -> list[Path]:
     """Write the sessions in frames to new files of a folder, and return their paths.
 
     A file is one of `mcp_conformance.client.transcript`: a header, then a row for each line of the client
     (``sent``) and of the server, for what is on stderr, for a closed stream, and for the end.  ``see`` gets
-    each row with the name of its session.  Credentials are left out: those of the command and the
-    environment, what looks like one, and what stands under the name of one, also in lines that came before
-    it was known.  Raises `OSError`.
+    each row with the name of its session; ``has_begun`` is called when there is a file.
+
+    Credentials are left out: those of the command and the environment, what looks like one, and what stands
+    under the name of one, also in lines that came before it was known.  Raises `OSError`.
     """
     command = json.loads(next(rest).data)
     secret = {name: text for name, text in environment.items() if is_withheld(name, text)}
@@ -51,6 +63,7 @@ def record(rest: Iterator[Frame], folder: Path, environment: Mapping[str, str], 
             if name not in files:
                 began = {**({"session": name} if name else {}), "began": time.time()}
                 files[name] = _File(_new_file(folder, len(files)), {**header, **began})
+                has_begun()
             files[name].add(shown)
     for file in files.values():
         file.end(hiding)
@@ -169,21 +182,23 @@ class _Lines:
             self._parts = [b"".join(self._parts)[:HEAD]]
 
 
-def _ignore(session: str, row: Row) -> None:
-    """See nothing."""
+def _say_begun() -> None:
+    """Tell the tap, which may be gone."""
+    with suppress(OSError):
+        os.write(sys.stdout.fileno(), RECORDS)
 
 
 def main() -> None:
     """Record the session on stdin in the folder that is named, and judge it if that is asked for."""
     folder, *judge = sys.argv[1:]
-    see: See = _ignore
+    see: See = _nothing
     if judge:
         from mcp_conformance.tap.live import Live, teller  # noqa: PLC0415  (loads schemas, which take 0.2 s)
 
         see = Live(teller(judge[0])).see
     rest = frames(sys.stdin.buffer)
     try:
-        record(rest, Path(folder), os.environ, see)
+        record(rest, Path(folder), os.environ, see, _say_begun)
     except OSError as error:
         print(f"mcp-conformance: tap: the session is not recorded: {error}", file=sys.stderr)  # noqa: T201
     finally:
