@@ -7,8 +7,8 @@ import hypothesis
 import pytest
 from hypothesis.database import DirectoryBasedExampleDatabase, ExampleDatabase
 
-from mcp_conformance.fuzzing import fuzzer
-from mcp_conformance.fuzzing.databases import BadDatabase, Forgiving, database_at, safe
+from mcp_conformance.fuzzing import databases, fuzzer
+from mcp_conformance.fuzzing.databases import BadDatabase, Forgiving, database_at, leave_strange_caches, safe
 from mcp_conformance_fixtures.mutants import params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
@@ -86,6 +86,27 @@ def test_a_link_that_is_shipped_is_not_followed(tmp_path, monkeypatch, shipped):
     link.symlink_to(tmp_path / "mine" / ("new" if shipped == "value" else ""))
     safe(database, KEY).save(KEY, b"{}")
     assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_strange_caches_of_hypothesis_are_left(tmp_path, monkeypatch):
+    """A pipe in the place of its table of characters would be read for ever."""
+    homes = []
+    monkeypatch.setattr(databases, "set_hypothesis_home_dir", homes.append)
+    monkeypatch.chdir(tmp_path)
+    leave_strange_caches.__wrapped__()
+    folder = tmp_path / ".hypothesis" / "unicode_data"
+    folder.mkdir(parents=True)
+    (folder / "charmap.json.gz").write_bytes(b"a")
+    leave_strange_caches.__wrapped__()
+    assert homes == []
+    (folder / "charmap.json.gz").write_bytes(b"a" * (databases.MAX_BYTES + 1))
+    leave_strange_caches.__wrapped__()
+    assert homes == [os.devnull]
+    if hasattr(os, "mkfifo"):
+        (folder / "charmap.json.gz").unlink()
+        os.mkfifo(folder / "charmap.json.gz")
+        leave_strange_caches.__wrapped__()
+        assert homes == [os.devnull] * 2
 
 
 class Gone(ExampleDatabase):

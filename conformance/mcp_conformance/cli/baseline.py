@@ -57,7 +57,10 @@ class BaselineUpdatePlugin:
         if any(one.outcome is Outcome.BLOCKED and one.is_late for one in state.results):
             return
         self._update = updated(self._baseline, run_evidence(state.probed, state.results))
-        write_named(self._path, to_toml(self._update.baseline))
+        try:
+            write_named(self._path, to_toml(self._update.baseline))
+        except OSError as error:
+            raise pytest.UsageError(f"baseline update: not written: {error}") from error
         self.is_written = True
 
     @pytest.hookimpl(trylast=True)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
+from itertools import chain
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
+from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.database import DirectoryBasedExampleDatabase, ExampleDatabase, InMemoryExampleDatabase
 
 from mcp_conformance.transport.writing import place_of
 
+HOME = Path(".hypothesis")
+# Not measured: a value has a megabyte at most; what Hypothesis keeps is packed, a thousandfold at most.
+MAX_BYTES = 2_000_000
 REDIS = ("redis://", "rediss://", "unix://")
 
 
@@ -42,21 +50,32 @@ class Forgiving(ExampleDatabase):
 
 
 def safe(database: ExampleDatabase, key: bytes) -> ExampleDatabase:
-    """Return the database; one in memory if the folder of a key has links that lead away, pipes or devices.
-
-    A repository may ship them, and a server may put them there.
-    """
+    """Return the database; one in memory unless the folders of a key and of all keys are plain."""
     if isinstance(database, DirectoryBasedExampleDatabase):
-        for one in {key, getattr(database, "_metakeys_name", key)}:  # the folder of keys, if there is one
-            folder: Path = database._key_path(one)  # noqa: SLF001  (else a pipe is opened, for ever)
-            try:
-                place_of(folder)
-                values = list(folder.iterdir()) if folder.exists() else []
-            except OSError:
-                return InMemoryExampleDatabase()
-            if any(value.is_symlink() or not value.is_file() for value in values):
-                return InMemoryExampleDatabase()
+        keys = {key, getattr(database, "_metakeys_name", key)}
+        if not all(is_plain(database._key_path(one)) for one in keys):  # noqa: SLF001  (it has no other name)
+            return InMemoryExampleDatabase()
     return database
+
+
+@cache
+def leave_strange_caches() -> None:
+    """Have Hypothesis read and write nothing in `.hypothesis` unless that is plain."""
+    if not is_plain(HOME):
+        set_hypothesis_home_dir(os.devnull)
+
+
+def is_plain(folder: Path) -> bool:
+    """Return whether a folder, if it is there, has only folders, and files that are not too large.
+
+    A repository may ship links that lead away, and a server may put pipes there, which nobody writes to.
+    """
+    try:
+        place_of(folder)
+        found = [Path(path, name).lstat() for path, *both in os.walk(folder) for name in chain(*both)]
+    except OSError:
+        return False
+    return all(S_ISDIR(one.st_mode) or (S_ISREG(one.st_mode) and one.st_size <= MAX_BYTES) for one in found)
 
 
 def database_at(address: str) -> ExampleDatabase:

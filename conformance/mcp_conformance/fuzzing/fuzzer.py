@@ -24,7 +24,7 @@ from mcp_conformance.client.reply import Reply
 from mcp_conformance.expect import skip
 from mcp_conformance.fuzzing.budgets import CASES, CaseBudget
 from mcp_conformance.fuzzing.case_source import CaseSource
-from mcp_conformance.fuzzing.databases import safe
+from mcp_conformance.fuzzing.databases import leave_strange_caches, safe
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, grade
 from mcp_conformance.fuzzing.reproduction import FailedCase, Reproduction
@@ -73,6 +73,7 @@ class Fuzzer:
         known: Iterable[str] = (),
         budget: CaseBudget = CASES,
     ):
+        leave_strange_caches()
         self.server, self.target, self.label, self._budget = server, target, label, budget
         self._examples = server.settings.examples_of(target.tool)
         self._trials = Trials(server, target, set(known), budget)
