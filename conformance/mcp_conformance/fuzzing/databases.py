@@ -73,7 +73,7 @@ def is_plain(folder: Path) -> bool:
     try:
         place_of(folder)
         found = [Path(path, name).lstat() for path, *both in os.walk(folder) for name in chain(*both)]
-    except OSError:
+    except (OSError, RecursionError):
         return False
     return all(S_ISDIR(one.st_mode) or (S_ISREG(one.st_mode) and one.st_size <= MAX_BYTES) for one in found)
 

@@ -76,9 +76,16 @@ def _paths(folder: Throwaway) -> Iterator[Path]:
 
 
 def _below(place: Path) -> Iterator[Path]:
-    for directory, folders, files in os.walk(place):
-        folders[:] = [name for name in folders if not OWN_STATE.search(name)]
-        yield from (Path(directory, name) for name in files if not OWN_STATE.search(name))
+    waiting = [str(place)]  # `os.walk` calls itself in Python 3.11, and a server may nest folders for ever
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if OWN_STATE.search(entry.name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not entry.is_dir():
+                    yield Path(entry.path)
 
 
 def _digest(path: Path, size: int) -> str:
