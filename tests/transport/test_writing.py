@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from mcp_conformance.login import store
+from mcp_conformance.login.web import LoginFailed
 from mcp_conformance.transport.lock import locked
+from mcp_conformance.transport.user_folder import user_folder
 from mcp_conformance.transport.writing import (
     append,
     create,
@@ -115,6 +118,29 @@ def test_a_link_in_the_place_of_a_file_of_ours_is_replaced(outside):
     write(Path("link"), "ours")
     assert not Path("link").is_symlink()
     assert Path("link").read_text() == "ours"
+
+
+def test_a_private_folder_has_private_parents(outside):
+    before = os.umask(0)
+    try:
+        make_ignored_folder(Path("state/ours/sessions"), 0o700)
+    finally:
+        os.umask(before)
+    for name in ("state", "state/ours", "state/ours/sessions"):
+        assert stat.S_IMODE(Path(name).stat().st_mode) == 0o700
+
+
+def test_a_user_without_a_home_has_no_folder(outside, monkeypatch):
+    def home():
+        raise RuntimeError
+
+    monkeypatch.setattr(Path, "home", home)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    with pytest.raises(OSError, match="no home folder"):
+        user_folder()
+    assert store.kept("http://127.0.0.1/mcp") is None
+    with pytest.raises(LoginFailed, match="no place for logins"):
+        store.folder()
 
 
 def test_names_before_the_end_can_not_be_guessed(outside, monkeypatch):

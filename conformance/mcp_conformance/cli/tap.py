@@ -9,22 +9,15 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from mcp_conformance.cli.arguments import UsageError, expect_http, expect_no_more
 from mcp_conformance.tap.forwarding import end_as, forward
 from mcp_conformance.tap.tape import Tape, What
-from mcp_conformance.transport.user_folder import user_folder
 
 HAND_OVER_SECONDS = 2.0
 """Seconds that the end waits for the recorder to read all.  Not measured: clients wait 2 or more."""
 CANNOT_START = 127
 """The exit status of a shell for a command that it cannot start."""
-
-
-def sessions_folder() -> Path:
-    """Return where sessions are kept if the user names no folder: a client starts servers anywhere."""
-    return user_folder() / "sessions"
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
@@ -46,9 +39,9 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 
 
 def _tape(options: argparse.Namespace, command: list[str]) -> Tape:
-    folder = (options.to or sessions_folder()).absolute()
+    folder = str(options.to.absolute()) if options.to else ""
     judge = [str(options.judge)] if options.judge is not None else []
-    tape = Tape([sys.executable, "-P", "-m", "mcp_conformance.tap.recorder", str(folder), *judge])
+    tape = Tape([sys.executable, "-P", "-m", "mcp_conformance.tap.recorder", folder, *judge])
     tape.add(What.STARTED, json.dumps(command).encode())
     return tape
 

@@ -11,15 +11,18 @@ from mcp_conformance.login.login import Login
 from mcp_conformance.login.web import LoginFailed
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.user_folder import user_folder
-from mcp_conformance.transport.writing import write
+from mcp_conformance.transport.writing import make_folder, write
 
 # Not measured: with the steps of a login some 20 kB.
 MAX_BYTES = 1_000_000
 
 
 def folder() -> Path:
-    """Return the folder of the logins."""
-    return user_folder() / "logins"
+    """Return the folder of the logins.  Raises `LoginFailed` if this user can have none."""
+    try:
+        return user_folder() / "logins"
+    except OSError as error:
+        raise LoginFailed(f"there is no place for logins: {error.strerror}") from error
 
 
 def key(url: str) -> str:
@@ -34,7 +37,10 @@ def path_of(url: str) -> Path:
 
 def kept(url: str) -> Login | None:
     """Return the login to a server; None without one.  Raises `LoginFailed` for a file that is broken."""
-    path = path_of(url)
+    try:
+        path = path_of(url)
+    except LoginFailed:
+        return None
     return _read(path) if path.exists() else None
 
 
@@ -56,7 +62,7 @@ def _read(path: Path) -> Login:
 def keep(login: Login) -> Path:
     """Write a login to its file, which only the user may read, and return the file.  Raises `OSError`."""
     path = path_of(login.url)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(path.parent, 0o700)
     write(path, json.dumps(login.as_json()), 0o600)
     return path
 

@@ -20,6 +20,7 @@ from mcp_conformance.tap.learned import in_command
 from mcp_conformance.tap.lines import line_of
 from mcp_conformance.tap.tape import RECORDS, Frame, What, frames
 from mcp_conformance.transport.credentials import is_withheld, redacted, secrets_of
+from mcp_conformance.transport.user_folder import user_folder
 from mcp_conformance.transport.writing import create, make_ignored_folder, write
 
 MAX_LINE = 16_000_000
@@ -189,8 +190,8 @@ def _say_begun() -> None:
 
 
 def main() -> None:
-    """Record the session on stdin in the folder that is named, and judge it if that is asked for."""
-    folder, *judge = sys.argv[1:]
+    """Record the session on stdin in the named folder, else the user's, and judge it if that is asked for."""
+    named, *judge = sys.argv[1:]
     see: See = _nothing
     if judge:
         from mcp_conformance.tap.live import Live, teller  # noqa: PLC0415  (loads schemas, which take 0.2 s)
@@ -198,7 +199,9 @@ def main() -> None:
         see = Live(teller(judge[0])).see
     rest = frames(sys.stdin.buffer)
     try:
-        record(rest, Path(folder), os.environ, see, _say_begun)
+        # A client starts servers anywhere.
+        folder = Path(named) if named else user_folder() / "sessions"
+        record(rest, folder, os.environ, see, _say_begun)
     except OSError as error:
         print(f"mcp-conformance: tap: the session is not recorded: {error}", file=sys.stderr)  # noqa: T201
     finally:

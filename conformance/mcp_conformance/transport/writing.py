@@ -76,8 +76,15 @@ def make_ignored_folder(path: Path, mode: int = 0o777) -> None:
     """Create a folder, if there is none, that git ignores.  Raises `OSError`, also as `place_of` does."""
     place = place_of(path)
     if not place.exists():
-        place.mkdir(parents=True, exist_ok=True, mode=mode)
+        make_folder(place, mode)
         write(place / ".gitignore", "*\n")
+
+
+def make_folder(path: Path, mode: int) -> None:
+    """Create a folder, and those that it needs, with this mode.  Raises `OSError`."""
+    for one in (*reversed(path.parents), path):
+        if not one.exists():
+            one.mkdir(mode, exist_ok=True)
 
 
 def own_bytes(path: Path, most: int) -> bytes:
