@@ -129,6 +129,29 @@ def test_what_is_no_file_is_not_read(tmp_path, instead):
     assert kept(tmp_path).working(tool()) is None
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="links need a right on Windows")
+@pytest.mark.parametrize("shipped", [".mcp-conformance", ".mcp-conformance/known", "file", "names"])
+def test_nothing_is_kept_through_links_that_a_repository_ships(tmp_path, monkeypatch, shipped):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "file").write_text("mine")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    directory = Path(".mcp-conformance")
+    path = kept(directory).path
+    if shipped in ("file", "names"):
+        path.parent.mkdir(parents=True)
+        names = [path] if shipped == "file" else [path.with_suffix(f".{os.getpid()}")]
+        for link in [*names, path.with_suffix(".lock")]:
+            link.symlink_to(mine / "file" if link == names[0] else mine / "lock")
+    else:
+        Path(shipped).parent.mkdir(exist_ok=True)
+        Path(shipped).symlink_to(mine)
+    with kept(directory).turn(0):
+        written(directory, working("n-1"))
+    assert [(one.name, one.read_text()) for one in mine.iterdir()] == [("file", "mine")]
+
+
 CHANGES = [
     {
         "working": {
