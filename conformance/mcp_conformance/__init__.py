@@ -6,8 +6,8 @@ What tests of your own need is found here, and loaded when it is first asked for
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # without `typing`: `python -m` would take that of the working directory
 if TYPE_CHECKING:
     from mcp_conformance.testing import (
         AsyncMcpServer,
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in __all__:
         return getattr(import_module("mcp_conformance.testing"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,9 @@ import { delimiter, join } from "node:path";
 const NOT_RUN = 4; // the exit status of mcp-conformance itself for a run that could not begin
 const UNRELEASED = "0.0.0";
 const COMMAND = "mcp-conformance";
-const MODULE = ["-m", "mcp_conformance"];
+// Without the working directory, whose files may have the names of modules.
+const SAFE = "-P";
+const MODULE = [SAFE, "-m", "mcp_conformance"];
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf-8"));
 const spec =
   process.env.MCP_CONFORMANCE_SPEC ||
@@ -34,7 +36,7 @@ function isProgram(path) {
 /** Return whether a Python has mcp-conformance; its own error stays unseen. */
 function hasIt(python) {
   const code = "import importlib.util, sys; sys.exit(not importlib.util.find_spec('mcp_conformance'))";
-  return spawnSync(python, ["-c", code], { stdio: "ignore" }).status === 0;
+  return spawnSync(python, [SAFE, "-c", code], { stdio: "ignore" }).status === 0;
 }
 
 /** Return the words that start it, without its arguments. */

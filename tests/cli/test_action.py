@@ -93,7 +93,7 @@ def test_action_is_well_formed():
 def test_action_is_installed_in_its_own_environment(tmp_path):
     calls = tmp_path / "calls"
     recorder = (
-        f'#!{BASH}\necho "$@" >> {calls}\n[ "$2" = venv ] && mkdir -p "$3"/bin && cp "$0" "$3"/bin/python\n'
+        f'#!{BASH}\necho "$@" >> {calls}\n[ "$3" = venv ] && mkdir -p "$4"/bin && cp "$0" "$4"/bin/python\n'
     )
     recorder += "exit 0"
     write(tmp_path, {"python": recorder})
@@ -104,9 +104,9 @@ def test_action_is_installed_in_its_own_environment(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert written == {"program": f"{place}/bin/python"}
-    install = "-m pip install --quiet --disable-pip-version-check $(touch pwned)[http]"
+    install = "-P -m pip install --quiet --disable-pip-version-check $(touch pwned)[http]"
     begin = "-P -m mcp_conformance.cli.github_action begin"
-    assert calls.read_text().splitlines() == [f"-m venv {place}", install, begin]
+    assert calls.read_text().splitlines() == [f"-P -m venv {place}", install, begin]
     assert not (tmp_path / "pwned").exists()
 
 

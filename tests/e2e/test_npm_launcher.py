@@ -70,6 +70,16 @@ def test_a_python_that_has_it_is_enough(programs):
     assert done.returncode == 0
 
 
+def test_the_working_directory_has_no_modules_of_ours(programs, tmp_path, monkeypatch):
+    (tmp_path / "mcp_conformance").mkdir()
+    (tmp_path / "mcp_conformance" / "__init__.py").write_text("print('a stranger')")
+    for name in ("json", "typing", "argparse"):
+        (tmp_path / f"{name}.py").write_text("print('a stranger')")
+    monkeypatch.chdir(tmp_path)
+    done = launched(programs(python3=f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'), "--version")
+    assert done.stdout.startswith("mcp-conformance "), done.stderr
+
+
 @pytest.mark.parametrize(
     ("found", "given", "line"),
     [

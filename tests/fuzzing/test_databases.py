@@ -1,11 +1,14 @@
 """The database of values that failed before, at an address that runs share."""
 
 import os
+import sys
 
+import hypothesis
 import pytest
-from hypothesis.database import ExampleDatabase
+from hypothesis.database import DirectoryBasedExampleDatabase, ExampleDatabase
 
-from mcp_conformance.fuzzing.databases import BadDatabase, Forgiving, database_at, remembered_in
+from mcp_conformance.fuzzing import databases, fuzzer
+from mcp_conformance.fuzzing.databases import BadDatabase, Forgiving, database_at, leave_strange_caches, safe
 from mcp_conformance_fixtures.mutants import params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
@@ -22,9 +25,9 @@ def rarely_wrong(server, request, reply):
     return None
 
 
-def failed_with(database):
+def failed_with(database, wrong=rarely_wrong):
     """Return whether valid arguments show the fault."""
-    settings = settings_in_memory(mutated(rarely_wrong), database=database, examples=5)
+    settings = settings_in_memory(mutated(wrong), database=database, examples=5)
     found = run_checks(settings, "2025-11-25", lambda check: "valid_arguments" in check.name, is_whole=False)
     return RULE in {verdict.row.id for verdict in found.verdicts}
 
@@ -44,15 +47,66 @@ def test_a_value_that_is_no_value_is_forgotten(tmp_path):
     assert not set(database.fetch(KEY)) - {b"{}"}
 
 
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_tool_that_may_write_is_called_with_no_value_that_a_repository_ships(tmp_path, monkeypatch, reads):
+    def wrong(server, request, reply):
+        for one in (reply or {}).get("result", {}).get("tools", ()):
+            one["annotations"] = {"readOnlyHint": reads}
+        return rarely_wrong(server, request, reply)
+
+    database = database_at(str(tmp_path))
+    database.save(KEY, b'{"a":7919,"b":104729}')
+    monkeypatch.setattr(
+        fuzzer, "settings", lambda **given: hypothesis.settings(**{"database": database, **given})
+    )
+    assert failed_with(None, wrong) is reads
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
 def test_a_pipe_among_the_values_is_not_opened(tmp_path):
     database = database_at(str(tmp_path))
     database.save(KEY, b"{}")
-    assert remembered_in(database, KEY) == (b"{}",)
+    assert safe(database, KEY) is database
     (value,) = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes() == b"{}"]
     os.mkfifo(value.with_name("pipe"))
-    assert remembered_in(database, KEY) == ()
-    assert remembered_in(database, b"other") == ()
+    assert safe(database, KEY) is not database
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+@pytest.mark.parametrize("shipped", ["database", "key", "value"])
+def test_a_link_that_is_shipped_is_not_followed(tmp_path, monkeypatch, shipped):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    database = database_at("shipped")
+    assert isinstance(database, DirectoryBasedExampleDatabase)
+    folder = database._key_path(KEY)
+    link = {"database": database.path, "key": folder, "value": folder / "value"}[shipped]
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(tmp_path / "mine" / ("new" if shipped == "value" else ""))
+    safe(database, KEY).save(KEY, b"{}")
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_strange_caches_of_hypothesis_are_left(tmp_path, monkeypatch):
+    """A pipe in the place of its table of characters would be read for ever."""
+    homes = []
+    monkeypatch.setattr(databases, "set_hypothesis_home_dir", homes.append)
+    monkeypatch.chdir(tmp_path)
+    leave_strange_caches.__wrapped__()
+    folder = tmp_path / ".hypothesis" / "unicode_data"
+    folder.mkdir(parents=True)
+    (folder / "charmap.json.gz").write_bytes(b"a")
+    leave_strange_caches.__wrapped__()
+    assert homes == []
+    (folder / "charmap.json.gz").write_bytes(b"a" * (databases.MAX_BYTES + 1))
+    leave_strange_caches.__wrapped__()
+    assert homes == [os.devnull]
+    if hasattr(os, "mkfifo"):
+        (folder / "charmap.json.gz").unlink()
+        os.mkfifo(folder / "charmap.json.gz")
+        leave_strange_caches.__wrapped__()
+        assert homes == [os.devnull] * 2
 
 
 class Gone(ExampleDatabase):

@@ -4,6 +4,7 @@ import socket
 import struct
 import threading
 from contextlib import suppress
+from http.client import HTTPConnection
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -319,6 +320,18 @@ def test_a_port_that_is_taken_is_named():
         port = int(one.url.removesuffix(PATH).rpartition(":")[2])
         with pytest.raises(LoginFailed, match=f"port {port} of 127.0.0.1 cannot be used"), listening(port):
             pass
+
+
+@pytest.mark.parametrize("header", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}])
+def test_a_page_of_another_host_does_not_answer_for_the_browser(header):
+    with listening() as one:
+        url = urlsplit(one.url)
+        for headers, status in ((header, 403), ({}, 200)):
+            connection = HTTPConnection(url.hostname, url.port, timeout=30)
+            connection.request("GET", f"{url.path}?code={status}", headers=headers)
+            assert connection.getresponse().status == status
+            connection.close()
+        assert one.wait(30, lambda got: True) == {"code": "200"}
 
 
 def test_answers_of_others_do_not_make_the_login_wait_longer():

@@ -2,17 +2,23 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import pytest
+from markdown_it import MarkdownIt
 
 from mcp_conformance.options.choosing import choose
 from mcp_conformance.options.configuration import BadConfiguration, nearest_configuration
 from mcp_conformance.options.given import Given
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.exit_status import NOT_STARTED
+from mcp_conformance.report.files import file_formats
+from mcp_conformance.report.formats import github, markdown, sarif
 from mcp_conformance.requirements import catalogue
 from support.nightly import nightly
 from support.repositories import run_pytest, write
 from support.running import forked
+from support.sample_report import REPORT, result
 
 SERVER = """
 import json, sys
@@ -244,3 +250,26 @@ def test_the_catalogue_knows_the_rules_of_one_project_at_a_time(own):
     with pytest.raises(catalogue.UnknownRequirement, match=r"did you mean project\.d"):
         catalogue.requirement("project.c")
     assert "project.d" not in catalogue.all_requirements()
+
+
+EVIL = "@octocat <img src=x> [a](javascript:x) ` \x1b]52;c;YQ==\x07 \u202e\n::error::x\n## head\n</details>"
+
+
+def test_the_text_of_a_rule_is_a_text_in_all_formats(own):
+    """A pull request may come with it, whose comment has the report."""
+    own({"evil": {"says": EVIL, "fix": EVIL}})
+    report = replace(REPORT, results=(result("project.evil", Outcome.FAILED),))
+    for form in file_formats():
+        shown = form.render(report)
+        assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+    help = json.loads(sarif.render(report))["runs"][0]["tool"]["driver"]["rules"][0]["help"]["markdown"]
+    for text in (markdown.render(report), help):
+        assert "@octocat" in text
+        blocks = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
+        tokens = [*blocks, *(one for block in blocks for one in block.children or ())]
+        assert not [
+            one.content for one in tokens if one.type in ("text", "html_inline") and "@" in one.content
+        ]
+        assert not [one for one in tokens if one.type == "image" or "javascript" in str(one.attrGet("href"))]
+        assert not [one.content for one in tokens if one.type == "html_block" and "img" in one.content]
+    assert not {"\x1b", "\n"} & set("".join(github.commands(report)))

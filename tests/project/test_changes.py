@@ -1,10 +1,13 @@
 """Which files of a project somebody edits, and which ones a run writes."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
 from mcp_conformance.project.changes import MAX_RESTARTS, Edits, GitIgnore, stamps
+from mcp_conformance.transport.removal import remove_tree
 from support.repositories import write
 
 
@@ -14,6 +17,24 @@ def test_files_that_nobody_edits_are_not_watched(tmp_path):
     write(tmp_path, dict.fromkeys(names, "x"))
     write(tmp_path, {".gitignore": "# outputs\nbuild/\n*.db\n!kept.db\n"})
     assert set(stamps(tmp_path)) == {".gitignore", "server.py", "src/tool.ts", "data/kept.db"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths are shorter there, and links need a right")
+def test_a_deep_tree_and_links_to_all_are_watched(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "everything").symlink_to("/")
+    (tmp_path / "again").symlink_to(".")
+    (tmp_path / ".gitignore").symlink_to("/dev/zero")
+    deep = sys.getrecursionlimit() + 100
+    for _ in range(deep):
+        Path("a").mkdir()
+        os.chdir("a")
+    Path("file").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert "a/" * deep + "file" in stamps(tmp_path)
+    assert not [path for path in stamps(tmp_path) if path.startswith(("everything", "again"))]
+    remove_tree(str(tmp_path / "a"))  # pytest can't
+    assert not (tmp_path / "a").exists()
 
 
 def test_what_the_watch_itself_prints_is_no_edit(tmp_path):

@@ -195,3 +195,13 @@ def test_a_survey_begins_with_what_the_last_one_learned(monkeypatch, tmp_path):
         examine(RIGHT, Installation(), Examination((), 60.0, "none"), learned)
     assert seen == [None, "learned 1"]
     assert [one.name for one in learned.iterdir()] == ["a.json"]
+
+
+def test_a_worker_takes_no_module_of_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONSAFEPATH", "")  # as before, afterwards
+    monkeypatch.chdir(tmp_path)
+    for name in ("pickle", "socket", "queue"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    with cluster("", 1) as client:
+        assert client.submit(sum, [1, 2]).result(timeout=60) == 3
+    assert not (tmp_path / "ran").exists()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_conformance.tap.sessions import Recorded
+from mcp_conformance.tap.tape import Tape, What
 from support.nightly import nightly, some_of
 from support.session_rows import file_errors
 
@@ -156,6 +157,34 @@ def test_bytes_pass_when_nothing_can_be_recorded(tmp_path: Path) -> None:
     passed = exchange(tapped(tmp_path / "file" / "sessions", ECHO), b"still\n")
     assert (passed.stdout, passed.returncode) == (b"still\n", 7)
     assert b"the session is not recorded" in passed.stderr
+    assert passed.stderr.endswith(b"mcp-conformance: tap: nothing of the session is recorded\n")
+
+
+def test_a_recorder_that_does_not_start_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    for recorder in (["/no/such/program"], [sys.executable, "-c", "raise SystemExit(1)"]):
+        tape = Tape(recorder)
+        tape.add(What.STARTED, b"[]")
+        tape.end(0, 60)
+        assert capfd.readouterr().err == "mcp-conformance: tap: nothing of the session is recorded\n"
+
+
+SHADOWED = ("json", "html", "typing", "base64", "uuid", "hashlib", "argparse", "pathlib", "secrets", "struct")
+
+
+def test_a_module_of_the_working_directory_is_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the server's: a server in Python has the same path and environment as without us."""
+    monkeypatch.chdir(tmp_path)
+    for name in SHADOWED:
+        Path(f"{name}.py").write_text("import os; os.write(2, b'run'); raise SystemExit(0)")
+    Path("server.py").write_text(
+        "import os, sys; print('PYTHONSAFEPATH' in os.environ, sys.path[0] == os.getcwd())"
+    )
+    command = [*TAP, "--to", str(tmp_path / "sessions"), "--", sys.executable, "-m", "server"]
+    passed = exchange(command, b"")
+    assert (passed.stdout.split(), passed.stderr, passed.returncode) == ([b"False", b"True"], b"", 0)
+    assert the_session(tmp_path / "sessions").rows[-1]["status"] == 0
 
 
 TOKEN = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from mcp_conformance.tap import http_forwarding
 from mcp_conformance.tap.hiding import Hiding
-from mcp_conformance.tap.http_forwarding import forward_http
+from mcp_conformance.tap.http_forwarding import Delivered, forward_http
 from mcp_conformance.tap.judging import Judgement
 from mcp_conformance.tap.lines import headers_of, line_of
 from mcp_conformance.tap.tape import What
@@ -149,6 +150,21 @@ def test_a_stream_ends_with_its_client(tapped: HTTPConnection, tape: KeptTape) -
         assert (line_of({**event, "at": 0.0}) is None) is is_again
 
 
+def test_a_body_in_chunks_passes(tapped: HTTPConnection, tape: KeptTape) -> None:
+    body = json.dumps(asks(1, "ping")).encode()
+    tapped.request("POST", "/mcp", iter([body[:5], body[5:]]), HEADERS, encode_chunked=True)
+    assert json.loads(tapped.getresponse().read()) == answers(1)
+    assert Upstream.asked.get(timeout=30)[3] == body
+    assert tape.rows(3)[0]["raw"].encode() == body
+
+
+def test_only_the_last_events_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_forwarding, "MAX_DELIVERED", 2)
+    delivered = Delivered()
+    assert [delivered.is_again("7", id) for id in "aabcda"] == [False, True, False, False, False, False]
+    assert not any(delivered.is_again(*one) for one in (("", "x"), ("", "x"), ("8", "d"), ("7", "")))
+
+
 def test_other_paths_pass_and_are_not_recorded(tapped: HTTPConnection, tape: KeptTape) -> None:
     for path in ("/token", "/mcp"):
         tapped.request("POST", path, json.dumps(asks(1, "ping")), HEADERS)
@@ -174,8 +190,9 @@ def test_without_sessions_two_clients_may_use_the_same_ids() -> None:
     assert judgement.breaches == []
 
 
-def test_a_web_page_of_another_host_is_refused(tapped: HTTPConnection) -> None:
-    tapped.request("POST", "/mcp", "{}", {**HEADERS, "Host": "evil.example:80"})
+@pytest.mark.parametrize("header", [{"Host": "evil.example:80"}, {"Origin": "https://evil.example"}])
+def test_a_web_page_of_another_host_is_refused(tapped: HTTPConnection, header: dict[str, str]) -> None:
+    tapped.request("POST", "/mcp", "{}", {**HEADERS, **header})
     assert tapped.getresponse().status == 403
     assert Upstream.asked.empty()
 

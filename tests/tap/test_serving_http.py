@@ -81,10 +81,10 @@ def ask(request: pytest.FixtureRequest) -> Iterator[Ask]:
     address = urlsplit(ready.get(timeout=30))
     with ExitStack() as stack:
 
-        def send(method: str, message: Any = None, session: str = "") -> HTTPResponse:
+        def send(method: str, message: Any = None, session: str = "", **given: str) -> HTTPResponse:
             connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
             stack.callback(connection.close)
-            headers = {"Mcp-Session-Id": session} if session else {}
+            headers = {"Mcp-Session-Id": session, **given} if session else given
             connection.request(method, address.path, json.dumps(message) if message else None, headers)
             return stack.enter_context(connection.getresponse())
 
@@ -142,6 +142,13 @@ def test_what_belongs_to_no_session_of_the_server_is_refused(ask: Ask) -> None:
     assert ask("GET").status == 405
     assert ask("GET", session="never-given").status == 404
     assert ask("DELETE", session="never-given").status == 404
+
+
+@pytest.mark.parametrize("ask", [MODERN], indirect=True)
+def test_a_web_page_of_another_host_is_refused(ask: Ask) -> None:
+    assert ask("POST", asks(9, "ping"), Host="evil.example").status == 403
+    assert ask("POST", asks(9, "ping"), Origin="https://evil.example").status == 403
+    assert ask("PUT", asks(9, "ping")).status == 501
 
 
 @pytest.mark.parametrize("ask", [CANCELLED], indirect=True)

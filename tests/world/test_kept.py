@@ -99,6 +99,7 @@ def test_the_folder_of_the_next_run_stands_for_that_of_this_one(tmp_path):
 def test_of_a_changed_tool_or_another_command_nothing_is_known(tmp_path):
     file = written(tmp_path, working("n-1"))
     assert file.working(tool(description="Get it.")) is None
+    assert file.working(tool(read_only=False)) is None
     assert file.working(tool("other")) is None
     assert Kept.of(tmp_path, (*WORDS, "--more")).working(tool()) is None
 
@@ -126,6 +127,29 @@ def test_what_is_no_file_is_not_read(tmp_path, instead):
     else:
         path.mkdir()
     assert kept(tmp_path).working(tool()) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="links need a right on Windows")
+@pytest.mark.parametrize("shipped", [".mcp-conformance", ".mcp-conformance/known", "file", "names"])
+def test_nothing_is_kept_through_links_that_a_repository_ships(tmp_path, monkeypatch, shipped):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "file").write_text("mine")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    directory = Path(".mcp-conformance")
+    path = kept(directory).path
+    if shipped in ("file", "names"):
+        path.parent.mkdir(parents=True)
+        names = [path] if shipped == "file" else [path.with_suffix(f".{os.getpid()}")]
+        for link in [*names, path.with_suffix(".lock")]:
+            link.symlink_to(mine / "file" if link == names[0] else mine / "lock")
+    else:
+        Path(shipped).parent.mkdir(exist_ok=True)
+        Path(shipped).symlink_to(mine)
+    with kept(directory).turn(0):
+        written(directory, working("n-1"))
+    assert [(one.name, one.read_text()) for one in mine.iterdir()] == [("file", "mine")]
 
 
 CHANGES = [

@@ -26,6 +26,7 @@ from mcp_conformance.protocol.text import first_names
 from mcp_conformance.transport.files import BadFile, read_file
 from mcp_conformance.transport.http.coding import CodingFailed, Decoder
 from mcp_conformance.transport.lock import locked
+from mcp_conformance.transport.writing import write_named
 
 Connect = Callable[[tuple[str, int], float], socket.socket]
 HOST_SECONDS = 30.0
@@ -172,9 +173,7 @@ def save(path: Path, exchanges: Sequence[Exchange], removed: set[str]) -> None:
         for one in (*before.exchanges, *exchanges):
             merged[_request(one)] = better(merged.get(_request(one)), one)
         found = Tape(tuple(merged.values()), tuple(sorted({*before.removed, *removed})))
-        new = path.with_name(f".{path.name}.new")
-        new.write_text(found.to_har(), encoding="ascii")
-        new.replace(path)
+        write_named(path, found.to_har())
 
 
 def _lock_of(path: Path) -> Path:

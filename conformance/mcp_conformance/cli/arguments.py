@@ -8,10 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from mcp_conformance.installation import how_to_install
 from mcp_conformance.options.choosing import choose
 from mcp_conformance.options.configuration import Configuration, nearest_configuration
 from mcp_conformance.options.given import BadOption, Chosen, Given, ProjectRules
@@ -514,6 +516,12 @@ def expect_no_more(rest: Sequence[str], command: Sequence[str] | None = None) ->
     """Raise `UsageError` for words that a command does not take."""
     if rest or command:
         raise UsageError(f"unrecognised arguments: {' '.join(redacted([*rest, *(command or [])]))}")
+
+
+def expect_http(name: str) -> None:
+    """Raise `UsageError` unless the package is installed with which a command listens."""
+    if find_spec("h11") is None:
+        raise UsageError(f"{name}: HTTP needs one more package: {how_to_install('http')}")
 
 
 def expect_known_options(rest: Sequence[str], name: str) -> None:

@@ -17,6 +17,7 @@ from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.report.baseline import Baseline, Update, read, to_toml, updated
 from mcp_conformance.report.exit_status import NOT_STARTED
 from mcp_conformance.report.model import plural
+from mcp_conformance.transport.writing import write_named
 
 NAME = "baseline update"
 COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED, NOT_STARTED)
@@ -53,7 +54,10 @@ class BaselineUpdatePlugin:
         if any(one.outcome is Outcome.BLOCKED and one.is_late for one in state.results):
             return
         self._update = updated(self._baseline, run_evidence(state.probed, state.results))
-        self._path.write_text(to_toml(self._update.baseline), encoding="utf-8")
+        try:
+            write_named(self._path, to_toml(self._update.baseline))
+        except OSError as error:
+            raise pytest.UsageError(f"baseline update: not written: {error}") from error
         self.is_written = True
 
     @pytest.hookimpl(trylast=True)

@@ -12,6 +12,7 @@ from mcp_conformance.report.files import Written, format_of, write_file
 from mcp_conformance.report.model import plural
 from mcp_conformance.report.servers import junit, markdown
 from mcp_conformance.report.servers.model import ServersReport
+from mcp_conformance.transport.writing import append
 
 JUNIT_OPTIONS = ("--junitxml", "--junit-xml")
 
@@ -43,7 +44,7 @@ def write_files(servers: ServersReport, reports: Sequence[str], junits: Sequence
             written.append(write_file(path, form.combined.render(replace(servers, pages=pages))))
         written += _write_own(path, [(own[one.name], form.render(report)) for one, report in reports_of_each])
     if os.environ.get("GITHUB_ACTIONS") == "true" and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
-        written.append(write_file(Path(summary), f"{markdown.render(servers)}\n", mode="a"))
+        written.append(write_file(Path(summary), f"{markdown.render(servers)}\n", append))
     for one in written:
         print(one.text)  # noqa: T201
     return not any(one.error for one in written)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,9 @@ ASKED = "_ARGCOMPLETE"
 """The environment variable by which the shell asks for completions."""
 CONTRACT, KNOWN = "mcp-contract.json", ".mcp-conformance/known"
 """The files here with names of tools: the contract, and what earlier runs have kept."""
+
+PLAIN = re.compile(r"[\w./:@-]+")
+"""Matches a name that is completed: a repository or a server may have chosen one that a shell runs."""
 
 
 def is_asked() -> bool:
@@ -30,7 +35,7 @@ def complete(parser: argparse.ArgumentParser) -> None:
     for action in _all_actions(parser):
         for dests, completer in COMPLETERS:
             if (action.metavar if action.dest == "name" else action.dest) in dests:
-                action.completer = completer  # type: ignore[attr-defined]
+                action.completer = partial(_plain, completer)  # type: ignore[attr-defined]
     argcomplete.autocomplete(parser)
 
 
@@ -40,6 +45,11 @@ def _all_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             for one in {id(each): each for each in action.choices.values()}.values():
                 yield from _all_actions(one)
+
+
+def _plain(completer: Callable[..., list[str]], prefix: str, **given: Any) -> list[str]:
+    """Return the words of a completer that a shell and a terminal take for nothing but words."""
+    return [word for word in completer(prefix, **given) if PLAIN.fullmatch(word)]
 
 
 def _rules(prefix: str, **_: Any) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from mcp_conformance.cli.main import USAGE_ERROR, main
 from mcp_conformance.protocol.text import harmless
 from mcp_conformance.report.exit_status import FAILED, PASSED, WORDS
+from mcp_conformance.transport.writing import append
 
 INPUTS = (
     *("command", "config", "server", "options", "call", "baseline", "contract", "budget", "strict"),
@@ -151,8 +152,7 @@ def _outputs(inputs: Mapping[str, str], status: int) -> Iterator[str]:
 
 def _write_outputs(environment: Mapping[str, str], lines: Iterator[str] | list[str]) -> None:
     if output := environment.get("GITHUB_OUTPUT"):
-        with Path(output).open("a", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
+        append(Path(output), "".join(lines))
 
 
 PROGRAMS: Mapping[str, Callable[[MutableMapping[str, str]], int]] = {"begin": begin, "run": act}

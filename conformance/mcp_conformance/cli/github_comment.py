@@ -23,6 +23,7 @@ from mcp_conformance.report.model import Report
 from mcp_conformance.report.servers import markdown as servers_markdown
 from mcp_conformance.report.servers.compare import blocks, comparisons
 from mcp_conformance.transport.files import BadFile, json_value, read_file
+from mcp_conformance.transport.writing import append
 
 AUTHOR = "github-actions[bot]"
 """Whose comments are those of the action: anybody could write its mark."""
@@ -58,7 +59,7 @@ def comment(environment: Mapping[str, str]) -> int:
         changes.append(f"The comment on the pull request is {posted}")
     print(f"comment: {posted}")  # noqa: T201
     if summary := environment.get("GITHUB_STEP_SUMMARY"):
-        write_file(Path(summary), "\n\n".join([*changes, ""]), mode="a")
+        write_file(Path(summary), "\n\n".join([*changes, ""]), append)
     return PASSED
 
 

@@ -37,6 +37,7 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.throwaway import throwaway_folder
+from mcp_conformance.transport.writing import write_named
 from mcp_conformance.verdicts import Blocked, Finding, Skipped
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.success import is_success
@@ -130,7 +131,7 @@ def _print_links(links: Sequence[ToolLink], graph: Path | None) -> None:
         )
     if graph is not None:
         try:
-            graph.write_text(f"{dot(links)}\n", encoding="utf-8")
+            write_named(graph, f"{dot(links)}\n")
         except OSError as error:
             raise UsageError(f"learn: {graph}: {error.strerror}") from error
         _print([f"wrote {graph}"])

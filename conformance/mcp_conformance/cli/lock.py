@@ -24,6 +24,7 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.files import BadFile, read_file
 from mcp_conformance.transport.throwaway import throwaway_folder
+from mcp_conformance.transport.writing import write_named
 
 ALL_TOOLS: dict[str, Any] = {"max_tools": sys.maxsize, "only_tools": (), "not_tools": ()}
 """The settings with which a contract has every tool."""
@@ -74,7 +75,7 @@ def _lock(subject: Subject, path: Path, old: Contract | None) -> int:
     if old is not None:
         _print(_changes(old, found))
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        write_named(path, text)
     except OSError as error:
         raise UsageError(f"lock: not written: {error}") from error
     counted = ", ".join(plural(len(offers[max(offers)][member]), kind) for member, kind in KINDS.items())

@@ -30,6 +30,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     """Log in, and keep the token; return 0 if it is kept, 6 if the authorization server gives none."""
     expect_no_more(rest, command)
     try:
+        store.folder()
         if options.list:
             return _list()
         server = _server(options)

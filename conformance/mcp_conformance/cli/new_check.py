@@ -13,6 +13,7 @@ from pathlib import Path
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
 from mcp_conformance.requirements.catalogue import FIRST_VERSION, stem
 from mcp_conformance.requirements.checks import checks
+from mcp_conformance.transport.writing import write_named
 
 ID = re.compile(r"[a-z]+(-[a-z]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+")
 ROW = re.compile(r'^\["([^"]+)"\]\n(?:(?!\[").*\n)*', re.MULTILINE)
@@ -83,7 +84,7 @@ class Template:
 
     def write(self) -> None:
         """Write the file."""
-        self.path.write_text(self.old[: self.offset] + self.text + self.old[self.offset :], encoding="utf-8")
+        write_named(self.path, self.old[: self.offset] + self.text + self.old[self.offset :])
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:

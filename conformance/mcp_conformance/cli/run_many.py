@@ -27,6 +27,7 @@ from mcp_conformance.report.servers.model import ServerOutcome
 from mcp_conformance.report.servers.text import MAX_TEXT
 from mcp_conformance.transport import interrupts
 from mcp_conformance.transport.throwaway import scratch_folder
+from mcp_conformance.transport.writing import write
 
 END_SECONDS = 3.0
 """How long an interrupted run may take to end.  Not measured: `mcp-conformance run` has 5 s."""
@@ -83,7 +84,7 @@ class ReportFilePlugin:
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Write the report, if there is one."""
         if (report := run_state(config).report) is not None:
-            self._path.write_text(json_format.render(report), encoding="utf-8")
+            write(self._path, json_format.render(report))
 
 
 @dataclass

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from mcp_conformance.cli.arguments import UsageError, expect_no_more
+from mcp_conformance.cli.arguments import UsageError, expect_http, expect_no_more
 from mcp_conformance.protocol.jsonrpc import decode, is_response
 from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.tap.exchanges import Exchange, Said, exchanges
@@ -31,6 +31,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     fault = _fault(options.spoil, options.http is not None) if options.spoil else None
     recorded, spoil = _recorded(options.files), partial(spoiled, fault) if fault else as_recorded
     if options.http is not None:
+        expect_http("serve")
         from mcp_conformance.cli.serve_http import serve_http  # noqa: PLC0415  (not needed on stdio)
 
         try:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
 from itertools import chain
 from threading import Lock
 from typing import Any
 
 from mcp_conformance.protocol.jsonrpc import Kind, decode, is_response, kind
 from mcp_conformance.tap.exchanges import LISTEN, Said
-from mcp_conformance.tap.http_forwarding import QuietServer
 from mcp_conformance.tap.serving import Player
 from mcp_conformance.tap.spoiling import Fault
 from mcp_conformance.tap.streams import Stream, Streams
+from mcp_conformance.transport.http.front import Front, FrontHandler
 
-MAX_BODY = 16_000_000
 SESSION = "Mcp-Session-Id"
 JSON, EVENTS = "application/json", "text/event-stream"
 
@@ -35,7 +33,7 @@ def serve_http(
 
     Handler.fault = fault or Handler.fault
 
-    with QuietServer(("127.0.0.1", port), Handler) as server:
+    with Front(port, Handler) as server:
         ready(f"http://127.0.0.1:{server.server_port}/mcp")
         server.serve_forever()
 
@@ -74,22 +72,25 @@ class _Clients:
         return found is not None
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(FrontHandler):
     """One request, and its response."""
 
-    protocol_version = "HTTP/1.1"
     clients: _Clients
     fault = Fault("")
 
-    def do_POST(self) -> None:
+    def answer(self) -> None:
+        """Answer a request."""
+        known = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
+        if self.command in known:
+            known[self.command]()
+        else:
+            self.refuse(HTTPStatus.NOT_IMPLEMENTED, "a server of MCP has GET, POST and DELETE")
+
+    def _post(self) -> None:
         """Answer a message: an event stream if what is said is more than the answer."""
-        length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > MAX_BODY:
-            self.send(HTTPStatus.LENGTH_REQUIRED)
-            return
-        message, *_ = decode(self.rfile.read(int(length)))
-        if self.headers.get("Origin") or not isinstance(message, dict):
-            self.send(HTTPStatus.FORBIDDEN if self.headers.get("Origin") else HTTPStatus.BAD_REQUEST)
+        message, *_ = decode(self.body)
+        if not isinstance(message, dict):
+            self.send(HTTPStatus.BAD_REQUEST)
             return
         id, streams = self.clients.of(self.headers.get(SESSION, ""), message)
         if streams is None:
@@ -125,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
             own.follow(subscription or Stream())
         own.end()
 
-    def do_GET(self) -> None:
+    def _get(self) -> None:
         """Open the stream of a session, for what belongs to no request."""
         session = self.headers.get(SESSION, "")
         id, streams = self.clients.of(session) if session else ("", None)
@@ -136,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
         own.follow(streams.aside)
         own.end()
 
-    def do_DELETE(self) -> None:
+    def _delete(self) -> None:
         """End a session."""
         self.send(HTTPStatus.OK if self.clients.end(self.headers.get(SESSION, "")) else HTTPStatus.NOT_FOUND)
 
@@ -154,9 +155,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Type", content_type)
         if session:
             self.send_header(SESSION, session)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
 
 
 class _Own:

@@ -7,23 +7,16 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from mcp_conformance.cli.arguments import UsageError, expect_no_more
+from mcp_conformance.cli.arguments import UsageError, expect_http, expect_no_more
 from mcp_conformance.tap.forwarding import end_as, forward
 from mcp_conformance.tap.tape import Tape, What
 from mcp_conformance.transport import interrupts
-from mcp_conformance.transport.user_folder import user_folder
 
 HAND_OVER_SECONDS = 5.0
 """Seconds that the end waits for the recorder to write all: it takes 0.3 s of CPU; a signal ends the wait."""
 CANNOT_START = 127
 """The exit status of a shell for a command that it cannot start."""
-
-
-def sessions_folder() -> Path:
-    """Return where sessions are kept if the user names no folder: a client starts servers anywhere."""
-    return user_folder() / "sessions"
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
@@ -53,15 +46,16 @@ def _end(tape: Tape, status: int) -> None:
 
 
 def _tape(options: argparse.Namespace, command: list[str]) -> Tape:
-    folder = (options.to or sessions_folder()).absolute()
+    folder = str(options.to.absolute()) if options.to else ""
     judge = [str(options.judge)] if options.judge is not None else []
-    tape = Tape([sys.executable, "-m", "mcp_conformance.tap.recorder", str(folder), *judge])
+    tape = Tape([sys.executable, "-P", "-m", "mcp_conformance.tap.recorder", folder, *judge])
     tape.add(What.STARTED, json.dumps(command).encode())
     return tape
 
 
 def _http(options: argparse.Namespace, command: list[str] | None) -> int:
     """Pass on what comes to a port, until a signal ends this command."""
+    expect_http("tap")
     from mcp_conformance.tap.http_forwarding import forward_http  # noqa: PLC0415  (stdio needs none of it)
 
     if command or options.words or options.http is None or not options.url:

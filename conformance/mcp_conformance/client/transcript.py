@@ -17,8 +17,9 @@ from mcp_conformance.client.message_log import CUT
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.transport.credentials import redacted
-from mcp_conformance.transport.files import BadFile, json_value, make_ignored_folder, read_file
+from mcp_conformance.transport.files import BadFile, json_value, read_file
 from mcp_conformance.transport.redaction import Redaction
+from mcp_conformance.transport.writing import make_ignored_folder, write
 
 FORMAT = 1
 SCHEMA = Path(__file__).with_name("session-1.schema.json")
@@ -73,10 +74,7 @@ class Transcript:
             for line in self.lines
             if not line.sent or line.fault != CUT
         ]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        with path.open("x", encoding="ascii") as file:  # never through a link that a server has put there
-            file.writelines(json.dumps(row) + "\n" for row in [header, *rows])
+        write(path, (json.dumps(row) + "\n" for row in [header, *rows]))
 
     @property
     def is_whole(self) -> bool:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
+from itertools import chain
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
-from hypothesis.database import DirectoryBasedExampleDatabase, ExampleDatabase
+from hypothesis.configuration import set_hypothesis_home_dir
+from hypothesis.database import DirectoryBasedExampleDatabase, ExampleDatabase, InMemoryExampleDatabase
 
+from mcp_conformance.transport.writing import place_of
+
+HOME = Path(".hypothesis")
+# Not measured: a value has a megabyte at most; what Hypothesis keeps is packed, a thousandfold at most.
+MAX_BYTES = 2_000_000
 REDIS = ("redis://", "rediss://", "unix://")
 
 
@@ -39,16 +49,33 @@ class Forgiving(ExampleDatabase):
             self._database.delete(key, value)
 
 
-def remembered_in(database: ExampleDatabase, key: bytes) -> tuple[bytes, ...]:
-    """Return the values of a key; none if its folder has a pipe or a device, which a server may put there."""
+def safe(database: ExampleDatabase, key: bytes) -> ExampleDatabase:
+    """Return the database; one in memory unless the folders of a key and of all keys are plain."""
     if isinstance(database, DirectoryBasedExampleDatabase):
-        folder: Path = database._key_path(key)  # noqa: SLF001  (else a pipe is opened, for ever)
-        try:
-            if not all(one.is_file() for one in folder.iterdir()):
-                return ()
-        except OSError:
-            return ()
-    return tuple(database.fetch(key))
+        keys = {key, getattr(database, "_metakeys_name", key)}
+        if not all(is_plain(database._key_path(one)) for one in keys):  # noqa: SLF001  (it has no other name)
+            return InMemoryExampleDatabase()
+    return database
+
+
+@cache
+def leave_strange_caches() -> None:
+    """Have Hypothesis read and write nothing in `.hypothesis` unless that is plain."""
+    if not is_plain(HOME):
+        set_hypothesis_home_dir(os.devnull)
+
+
+def is_plain(folder: Path) -> bool:
+    """Return whether a folder, if it is there, has only folders, and files that are not too large.
+
+    A repository may ship links that lead away, and a server may put pipes there, which nobody writes to.
+    """
+    try:
+        place_of(folder)
+        found = [Path(path, name).lstat() for path, *both in os.walk(folder) for name in chain(*both)]
+    except (OSError, RecursionError):
+        return False
+    return all(S_ISDIR(one.st_mode) or (S_ISREG(one.st_mode) and one.st_size <= MAX_BYTES) for one in found)
 
 
 def database_at(address: str) -> ExampleDatabase:

@@ -24,7 +24,7 @@ from mcp_conformance.deadline import Deadline, TookTooLong, held
 from mcp_conformance.expect import skip
 from mcp_conformance.fuzzing.budgets import CASES, CaseBudget
 from mcp_conformance.fuzzing.case_source import CaseSource
-from mcp_conformance.fuzzing.databases import remembered_in
+from mcp_conformance.fuzzing.databases import leave_strange_caches, safe
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, grade
 from mcp_conformance.fuzzing.reproduction import FailedCase, Reproduction
@@ -73,6 +73,7 @@ class Fuzzer:
         known: Iterable[str] = (),
         budget: CaseBudget = CASES,
     ):
+        leave_strange_caches()
         self.server, self.target, self.label, self._budget = server, target, label, budget
         self._examples = server.settings.examples_of(target.tool)
         self._trials = Trials(server, target, set(known), budget)
@@ -82,7 +83,7 @@ class Fuzzer:
 
     def try_again(self, remembered: Callable[[Any], Case | None]) -> None:
         """Try values that failed in earlier runs; ``remembered`` makes a case of one, None if stale."""
-        for text in remembered_in(self._database, self._key()):
+        for text in tuple(self._database.fetch(self._key())):
             try:
                 case = remembered(json.loads(text))
             except (ValueError, RecursionError):
@@ -255,8 +256,14 @@ class Fuzzer:
 
     @property
     def _database(self) -> ExampleDatabase:
-        """The database of failing values, as JSON text."""
-        return self.server.settings.database or settings().database or InMemoryExampleDatabase()
+        """The database of failing values, as JSON text.
+
+        A repository may ship one in `.hypothesis`: no tool that may write is called with what is there.
+        """
+        found, asked = self.server.settings.database, {"id": 0, "method": self.target.method}
+        if found is None and self.server.surface.only_reads({**asked, "params": self.target.fixed}):
+            found = settings().database
+        return safe(found, self._key()) if found is not None else InMemoryExampleDatabase()
 
     # Reporting
 

@@ -6,9 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from queue import Empty, SimpleQueue
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from mcp_conformance.login.web import LoginFailed
@@ -22,21 +20,21 @@ PAGE = b"""<!doctype html><meta charset="utf-8"><title>mcp-conformance</title>
 <p>mcp-conformance has the answer of the authorization server. You can close this page."""
 
 
-class _Server(ThreadingHTTPServer):
-    def handle_error(self, *_: Any) -> None:
-        """Print nothing: a browser may close the connection at any time."""
-
-
 class Callback:
     """A listener on 127.0.0.1.  ``url`` is the redirect URI."""
 
     def __init__(self, port: int = 0):
+        from mcp_conformance.transport.http.front import Front, FrontHandler  # noqa: PLC0415  (loads h11)
+
         self._answers = SimpleQueue[dict[str, str]]()
         answers = self._answers
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
+        class Handler(FrontHandler):
+            def answer(self) -> None:
                 parts = urlsplit(self.path)
+                if self.command != "GET":
+                    self.refuse(501, "a browser comes back by GET")
+                    return
                 is_ours = parts.path == PATH
                 self.send_response(200 if is_ours else 404)
                 self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -47,11 +45,8 @@ class Callback:
                     self.wfile.write(PAGE)
                     answers.put(dict(parse_qsl(parts.query)))
 
-            def log_message(self, *args: Any) -> None:
-                """Print nothing: a request has the code."""
-
         try:
-            self._server = _Server(("127.0.0.1", port), Handler)
+            self._server = Front(port, Handler)
         except OSError as error:
             raise LoginFailed(f"port {port} of 127.0.0.1 cannot be used: {error.strerror}") from error
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}{PATH}"

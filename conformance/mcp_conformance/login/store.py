@@ -14,14 +14,18 @@ from mcp_conformance.login.web import LoginFailed
 from mcp_conformance.transport.files import BadFile, json_value, read_file
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.user_folder import user_folder
+from mcp_conformance.transport.writing import make_folder, write
 
 # Not measured: with the steps of a login some 20 kB; each may have a document of 256 kB.
 MAX_BYTES = 16_000_000
 
 
 def folder() -> Path:
-    """Return the folder of the logins."""
-    return user_folder() / "logins"
+    """Return the folder of the logins.  Raises `LoginFailed` if this user can have none."""
+    try:
+        return user_folder() / "logins"
+    except OSError as error:
+        raise LoginFailed(f"there is no place for logins: {error.strerror}") from error
 
 
 def key(url: str) -> str:
@@ -36,7 +40,11 @@ def path_of(url: str) -> Path:
 
 def kept(url: str) -> Login | None:
     """Return the login to a server; None without one.  Raises `LoginFailed` for a file that is broken."""
-    return _read(path_of(url))
+    try:
+        path = path_of(url)
+    except LoginFailed:
+        return None
+    return _read(path)
 
 
 def all_kept() -> Iterator[Login | LoginFailed]:
@@ -68,16 +76,8 @@ def keep(login: Login) -> Path:
     content = json.dumps(login.as_json())
     if len(content) > MAX_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = path.with_suffix(f".{os.getpid()}")
-    new.unlink(missing_ok=True)
-    try:
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(content)
-        new.replace(path)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
+    make_folder(path.parent, 0o700)
+    write(path, content, 0o600)
     return path
 
 

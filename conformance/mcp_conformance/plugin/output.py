@@ -21,6 +21,7 @@ from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.model import Report
 from mcp_conformance.requirements.checks import PACKAGE
 from mcp_conformance.transport.machine import machine_fault
+from mcp_conformance.transport.writing import append
 
 
 @pytest.hookimpl(trylast=True)
@@ -52,7 +53,7 @@ def _write_for_github(session: pytest.Session, report: Report) -> Iterator[str]:
         return
     yield from github.commands(report)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        yield _noted(session, write_file(Path(summary), f"{markdown.render(report)}\n", mode="a"))
+        yield _noted(session, write_file(Path(summary), f"{markdown.render(report)}\n", append))
 
 
 def _noted(session: pytest.Session, written: Written) -> str:

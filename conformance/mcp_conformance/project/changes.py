@@ -12,9 +12,13 @@ from fnmatch import translate
 from pathlib import Path
 from stat import S_ISREG
 
+from mcp_conformance.transport.files import regular_bytes
+
 IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 """Beside those that begin with a dot, and virtual environments, which have a file `ENVIRONMENT`."""
 ENVIRONMENT = "pyvenv.cfg"
+MAX_BYTES = 1_000_000
+"""The longest `.gitignore` that holds."""
 IGNORED_FILES = (".pyc", ".pyo", ".log", ".tmp", ".swp", ".swx", "~")
 POLL_SECONDS = 0.25
 """How often the files are looked at.  Not measured: half a blink of an eye."""
@@ -56,9 +60,9 @@ def _rule(line: str) -> tuple[re.Pattern[str], bool, bool]:
 def stamps(folder: Path, outputs: Iterable[int] = (1, 2)) -> Stamps:
     """Return the files below a folder that somebody may edit; not where ``outputs`` go."""
     place = folder / ".gitignore"
-    lines = place.read_text(encoding="utf-8", errors="replace").splitlines() if place.is_file() else ()
+    content = (regular_bytes(place, MAX_BYTES) or b"") if place.is_file() else b""
     own = {one for descriptor in outputs for one in _file_of(descriptor)}
-    return dict(_stamps(str(folder), "", GitIgnore(lines), own))
+    return dict(_stamps(str(folder), GitIgnore(content.decode("utf-8", "replace").splitlines()), own))
 
 
 def _file_of(descriptor: int) -> Iterator[tuple[int, int]]:
@@ -70,25 +74,25 @@ def _file_of(descriptor: int) -> Iterator[tuple[int, int]]:
 
 
 def _stamps(
-    folder: str, before: str, ignored: GitIgnore, own: Collection[tuple[int, int]]
+    folder: str, ignored: GitIgnore, own: Collection[tuple[int, int]]
 ) -> Iterator[tuple[str, tuple[int, int]]]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda one: one.name)
-    except OSError:
-        return
-    for entry in entries:
-        path = f"{before}{entry.name}"
-        try:
-            if entry.is_dir(follow_symlinks=False):
-                if not (_is_ignored_folder(entry) or ignored(path, is_folder=True)):
-                    yield from _stamps(entry.path, f"{path}/", ignored, own)
-            elif not (entry.name.endswith(IGNORED_FILES) or ignored(path, is_folder=False)):
-                # On Windows the stat of an entry has no number.
-                found = os.stat(entry.path) if own else entry.stat()  # noqa: PTH116
-                if (found.st_dev, found.st_ino) not in own:
-                    yield path, (found.st_mtime_ns, found.st_size)
-        except OSError:
-            continue  # it was deleted meanwhile, or is a link to nothing
+    waiting = [(folder, "")]  # a tree may be deeper than calls can be nested
+    while waiting:
+        place, before = waiting.pop()
+        with suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                path = f"{before}{entry.name}"
+                with suppress(OSError):  # it was deleted meanwhile, or is a link to nothing
+                    if entry.is_dir(follow_symlinks=False):
+                        if not (_is_ignored_folder(entry) or ignored(path, is_folder=True)):
+                            waiting.append((entry.path, f"{path}/"))
+                    elif not (
+                        entry.is_dir() or entry.name.endswith(IGNORED_FILES) or ignored(path, is_folder=False)
+                    ):
+                        # On Windows the stat of an entry has no number.
+                        found = os.stat(entry.path) if own else entry.stat()  # noqa: PTH116
+                        if (found.st_dev, found.st_ino) not in own:
+                            yield path, (found.st_mtime_ns, found.st_size)
 
 
 def _is_ignored_folder(entry: os.DirEntry[str]) -> bool:

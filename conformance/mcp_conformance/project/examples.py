@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, as_table
+from mcp_conformance.transport.writing import write_named
 
 KEY = "example"
 SERVERS = "servers"
@@ -34,7 +35,7 @@ def write_examples(path: Path, server: str, examples: Sequence[str]) -> bool:
     both = "".join([*lines[:at], addition, *lines[at:]])
     if not _adds_only(text, both, names, list(examples)):
         return False
-    path.write_bytes(both.encode())
+    write_named(path, both)
     return True
 
 

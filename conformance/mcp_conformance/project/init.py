@@ -23,6 +23,7 @@ from mcp_conformance.project.files import (
 from mcp_conformance.project.model import CommandGuess, Project, SetupStep
 from mcp_conformance.protocol.text import shell_line
 from mcp_conformance.transport.http.server import PORT
+from mcp_conformance.transport.writing import append, create
 
 NAME = "mcp-conformance"
 WORKFLOWS = Path(".github/workflows")
@@ -253,11 +254,10 @@ def _append(path: Path, lines: Sequence[str]) -> bool:
     end = "\r\n" if b"\r\n" in before else "\n"
     text = "".join(f"{line}{end}" for line in lines)
     gap = "" if not before else end if before.endswith(b"\n") else end * 2
-    addition = f"{gap}{text}".encode()
-    if path.suffix == ".toml" and not _keeps_both(before, addition):
+    addition = f"{gap}{text}"
+    if path.suffix == ".toml" and not _keeps_both(before, addition.encode()):
         return False
-    with path.open("ab") as file:
-        file.write(addition)
+    append(path, addition)
     return True
 
 
@@ -303,8 +303,7 @@ def _write_workflow(folder: Path, project: Project, file: str, release: str) -> 
     shown = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
     text = _workflow(folder, project, file, release)
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="\n") as opened:
+        with create(path) as opened:
             opened.write(text)
         return FileChange([f"wrote {shown}"], is_written=True)
     there = path.read_text(encoding="utf-8", errors="replace")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 from mcp_conformance.report import formats, servers
 from mcp_conformance.report.file_format import FileFormat
+from mcp_conformance.transport.writing import write_named
 
 
 @cache
@@ -64,28 +64,11 @@ class Written(NamedTuple):
     error: OSError | None = None
 
 
-def write_file(path: Path, text: str, mode: str = "w") -> Written:
-    """Write to a file, whole or not at all."""
+def write_file(path: Path, text: str, by: Callable[[Path, str], None] = write_named) -> Written:
+    """Write to a file, whole or not at all; or at its end, `append`."""
     folder = "" if path.parent.exists() else f" (made the folder {path.parent})"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, text, mode)
+        by(path, text)
     except OSError as error:
         return Written(f"report: not written: {path}: {error.strerror or error}", error)
     return Written(f"report: {path}{folder}")
-
-
-def _write(path: Path, text: str, mode: str) -> None:
-    """Write a text; a new file, or one that is replaced, appears when all of it is there."""
-    path = Path(os.path.realpath(path))  # a link stays one
-    is_whole = mode == "w" and (path.is_file() or not path.exists())
-    part = path.with_name(f".{path.name}.{os.getpid()}.part") if is_whole else path
-    try:
-        with part.open(mode, encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.write(text)
-        if is_whole:
-            part.replace(path)
-    except BaseException:
-        if is_whole:
-            part.unlink(missing_ok=True)
-        raise

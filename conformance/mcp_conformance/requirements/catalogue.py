@@ -23,6 +23,7 @@ from typing import Any
 
 from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.revisions import KNOWN
+from mcp_conformance.protocol.text import named
 
 __all__ = [
     "Family",
@@ -181,6 +182,7 @@ class Requirement:
         return self.urls(revision)[0]
 
 
+MAX_OWN_TEXT = 1000
 _own: dict[str, Requirement] = {}
 """The rules of the user's project, which are those of the run."""
 
@@ -188,12 +190,13 @@ _own: dict[str, Requirement] = {}
 def use_own_rules(rules: Mapping[str, Mapping[str, str]]) -> None:
     """Take the rules of a project, by their names, in place of those that were taken before.
 
-    Each has ``says``, and may have a ``level`` (MUST) and a ``fix``.
+    Each has ``says``, and may have a ``level`` (MUST) and a ``fix``: one line each, which no terminal obeys.
     """
     place = {"since": KNOWN[0], "basis": "project", "section": ("project#own",), "level": "MUST"}
     _own.clear()
     for name, rule in rules.items():
-        _own[f"{OWN}.{name}"] = _requirement(f"{OWN}.{name}", {**place, **rule})
+        lines = {key: named(text, MAX_OWN_TEXT) for key, text in rule.items()}
+        _own[f"{OWN}.{name}"] = _requirement(f"{OWN}.{name}", {**place, **lines})
 
 
 def own_rules() -> Mapping[str, Requirement]:

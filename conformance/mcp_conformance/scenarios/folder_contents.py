@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from pathlib import Path
 from mcp_conformance.sandbox.layer import Layer
 from mcp_conformance.transport.files import regular_bytes
 from mcp_conformance.transport.throwaway import Throwaway
+from mcp_conformance.transport.writing import create
 
 OWN_STATE = re.compile(
     r"(?:^|[._-])(?:logs?|caches?|cached|tmp|temp|locks?|lck|pid|journal|wal|shm|swp|pyc|pycache)(?:$|[._-])",
@@ -92,9 +93,16 @@ def _elsewhere(layer: Layer) -> Iterator[tuple[str, FileState]]:
 
 
 def _below(place: Path) -> Iterator[Path]:
-    for directory, folders, files in os.walk(place):
-        folders[:] = [name for name in folders if not OWN_STATE.search(name)]
-        yield from (Path(directory, name) for name in files if not OWN_STATE.search(name))
+    waiting = [str(place)]  # `os.walk` calls itself in Python 3.11, and a server may nest folders for ever
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if OWN_STATE.search(entry.name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not entry.is_dir():
+                    yield Path(entry.path)
 
 
 def _digest(path: Path, size: int) -> str:
@@ -154,16 +162,20 @@ class Baits:
     def __init__(self, folder: Path, arguments: Mapping[str, object]):
         texts = [value for value in arguments.values() if isinstance(value, str)]
         names = {one for one in texts if BAIT.fullmatch(one) and len(one) <= MAX_BAIT_LENGTH}
+        self._folder = folder
         self._paths = [folder / name for name in sorted(names) if not (folder / name).exists()]
 
     def put(self) -> None:
-        """Write those that are not there."""
-        for path in self._paths:
-            if not path.exists():
-                path.write_text(BAIT_TEXT, encoding="utf-8")
+        """Write those that are not there, unless a server has replaced the folder by a link."""
+        for path in self._own():
+            with suppress(OSError), create(path) as file:
+                file.write(BAIT_TEXT)
 
     def close(self) -> None:
         """Delete them."""
-        for path in self._paths:
+        for path in self._own():
             with suppress(OSError):
                 path.unlink()
+
+    def _own(self) -> Sequence[Path]:
+        return self._paths if self._folder.resolve() == self._folder else ()

@@ -6,6 +6,7 @@ Dask shares out the work, repeats what a lost worker had, and has the dashboard;
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from mcp_conformance.project.version import tool_version
 from mcp_conformance.report.model import plural
 from mcp_conformance.survey.examine import Examination, examine
 from mcp_conformance.survey.prepare import Installation, confinement, installation_key, prepare
+from mcp_conformance.survey.programs import SAFE_PATH
 from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
 from mcp_conformance.survey.store import Store
 from mcp_conformance.survey.targets import Target
@@ -75,6 +77,8 @@ def cluster(scheduler: str, workers: int) -> Iterator[Client]:
         with _client(scheduler) as client:
             yield client
         return
+    # A worker is Python, and would take modules of the working directory for its own.
+    os.environ[SAFE_PATH] = "1"
     options = {"n_workers": workers, "threads_per_worker": 1, "silence_logs": logging.CRITICAL}
     with LocalCluster(dashboard_address="127.0.0.1:0", **options) as local, Client(local) as client:
         yield client

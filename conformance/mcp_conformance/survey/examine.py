@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -24,13 +25,14 @@ from mcp_conformance.survey.cleaning import cleaned
 from mcp_conformance.survey.installed import Unusable, start_command
 from mcp_conformance.survey.learned import LEARNED, copy_learned
 from mcp_conformance.survey.prepare import Installation
-from mcp_conformance.survey.programs import Ended, run, surroundings
+from mcp_conformance.survey.programs import SAFE_PATH, Ended, run, surroundings
 from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
 from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.files import BadFile, read_file
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.machine import machine_fault
 from mcp_conformance.transport.throwaway import scratch_folder
+from mcp_conformance.transport.writing import write
 
 JUDGED = (PASSED, FAILED)
 ENV, ENV_FILE = "--env", "--env-file"
@@ -123,8 +125,9 @@ class _Place:
         work, report = own / "work", own / "report.json"
         work.mkdir(parents=True)
         places = {"ENV": self._env, "WORK": str(work)}
+        env = {name: text for name, text in os.environ.items() if name != SAFE_PATH}
         for step in self._target.setup:
-            subprocess.run(_filled(step, places), shell=True, check=True, timeout=SETUP_SECONDS)  # noqa: S602
+            subprocess.run(_filled(step, places), shell=True, check=True, timeout=SETUP_SECONDS, env=env)  # noqa: S602
         written = ("--allow-write", str(work)) if self._confined else ()
         options, own_variables = _without_variables((*how.options, *self._target.options))
         given = {**own_variables, **_variables(self._target)}
@@ -133,9 +136,9 @@ class _Place:
         variables = {name: _filled(text, places) for name, text in given.items()}
         if variables:
             # Other users see the words of a command, and a variable of this name may be one of Python's.
-            env = own / "env.json"
-            env.write_text(json.dumps(variables), encoding="utf-8")
-            words += [ENV_FILE, str(env)]
+            file = own / "env.json"
+            write(file, json.dumps(variables), 0o600)
+            words += [ENV_FILE, str(file)]
         command = [_filled(word, places) for word in self._command]
         program = [sys.executable, "-P", "-m", "mcp_conformance", "run", *words, "--", *command]
         ended = run(program, own, surroundings(), how.seconds)

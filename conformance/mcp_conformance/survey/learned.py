@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_conformance.transport.files import BadFile, read_file
+from mcp_conformance.transport.writing import own_bytes, write
 from mcp_conformance.world.kept import MAX_BYTES
 
 LEARNED = Path(".mcp-conformance", "known")
@@ -19,10 +18,6 @@ def copy_learned(source: Path, target: Path) -> None:
     A server may have put a link there, or anything else.  What cannot be copied is learned again.
     """
     with suppress(OSError):
-        target.mkdir(parents=True, exist_ok=True)
         for file in source.glob("*.json"):
-            with suppress(BadFile):
-                text = read_file(file, str, MAX_BYTES, follows=False)
-                beside = target / f"{file.stem}.{os.getpid()}"
-                beside.write_text(text, encoding="utf-8")
-                beside.replace(target / file.name)
+            with suppress(OSError):
+                write(target / file.name, own_bytes(file, MAX_BYTES))

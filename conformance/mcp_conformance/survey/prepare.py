@@ -21,6 +21,7 @@ from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.removal import remove_tree
 from mcp_conformance.transport.throwaway import HOMES, TEMPORARY
+from mcp_conformance.transport.writing import write
 
 DONE = "installed.json"
 NO_BROWSERS = {"PUPPETEER_SKIP_DOWNLOAD": "1", "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1"}
@@ -67,7 +68,7 @@ def prepare(
         if failure := _install(target, folder, sandbox, scripts=scripts, seconds=seconds):
             remove_tree(str(folder))
             return Installation(failure=failure)
-        (folder / DONE).write_text(json.dumps(target.package), encoding="utf-8")
+        write(folder / DONE, json.dumps(target.package))
     return Installation(str(folder), sdk(folder))
 
 
@@ -129,5 +130,5 @@ def _commands(target: Target, folder: Path, *, scripts: bool) -> list[list[str]]
     wanted = [f"{target.package}=={target.version}", *target.packages]
     wheels = ["--prefer-binary"] if scripts else ["--only-binary", ":all:"]
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    install = [str(python), "-m", "pip", "install", "-q", "--no-input", *wheels, "--", *wanted]
-    return [[sys.executable, "-m", "venv", str(folder)], install]
+    install = [str(python), "-P", "-m", "pip", "install", "-q", "--no-input", *wheels, "--", *wanted]
+    return [[sys.executable, "-P", "-m", "venv", str(folder)], install]

@@ -20,6 +20,8 @@ END_SECONDS = 20.0
 """How long a program that took too long may take to end."""
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "COMSPEC", "PATHEXT", "HOME")
 """The variables of this machine that a survey's programs see."""
+SAFE_PATH = "PYTHONSAFEPATH"
+"""What the workers of a survey have, and what they start has not."""
 OF_INSTALLERS = ("pip_", "npm_config_", "http_proxy", "https_proxy", "no_proxy", "ssl_cert_", "node_extra_ca")
 """The beginnings of the names of variables that installers see besides."""
 

@@ -9,6 +9,7 @@ from mcp_conformance.survey.figures import Entry, Survey, broken_rules, surveys_
 from mcp_conformance.survey.pages import rule, sdk, server, start
 from mcp_conformance.survey.pages.parts import START, rule_page, sdk_page
 from mcp_conformance.survey.results import NoResults, SurveyResult
+from mcp_conformance.transport.writing import write
 
 FOLDERS = ("servers", "rules", "sdks")
 OURS = "*-????????.html"
@@ -24,11 +25,9 @@ def write_site(results: Iterable[SurveyResult], folder: Path) -> None:
     surveys = surveys_of(results)
     if not surveys:
         raise NoResults("there is no result")
-    for name in FOLDERS:
-        (folder / name).mkdir(parents=True, exist_ok=True)
     written = set()
     for page, content in _pages(surveys):
-        (folder / page).write_text(content, encoding="utf-8")
+        write(folder / page, content)
         written.add(folder / page)
     for name in FOLDERS:
         for old in set((folder / name).glob(OURS)) - written:

@@ -7,16 +7,16 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from socket import MSG_PEEK, SHUT_RDWR, socket
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_conformance.tap.tape import Tape, What
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.http.events import EventParser, EventTooLarge
+from mcp_conformance.transport.http.front import Front, FrontHandler
 
 HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "host")
@@ -24,11 +24,13 @@ HOP_BY_HOP = frozenset(
 """Headers that are about one connection (RFC 9110, 7.6.1), and the host, which is another one."""
 KEPT_BACK = HOP_BY_HOP | {"content-length", "accept-encoding"}
 """Headers of a request that are not passed on; what comes compressed could not be written down."""
-LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
 MAX_RECORDED = 16_000_000
 """Of a longer body nothing is recorded; it passes."""
 SESSION = "mcp-session-id"
-FORBIDDEN, BAD_GATEWAY = 403, 502
+BAD_GATEWAY = 502
+# Not measured: a server keeps far fewer events, and each takes some 100 bytes here.
+MAX_DELIVERED = 65_536
+"""The events of which a second delivery is noticed."""
 
 
 def forward_http(port: int, url: str, tape: Tape, ready: Callable[[str], None]) -> None:
@@ -41,103 +43,100 @@ def forward_http(port: int, url: str, tape: Tape, ready: Callable[[str], None]) 
     class Handler(_Handler):
         numbers = count(1)
 
-    Handler.upstream, Handler.tape, Handler.delivered = upstream, tape, set()
-    with QuietServer(("127.0.0.1", port), Handler) as server:
+    Handler.upstream, Handler.tape, Handler.delivered = upstream, tape, Delivered()
+    with Front(port, Handler) as server:
         ready(f"http://127.0.0.1:{server.server_port}{upstream.target}")
         server.serve_forever()
 
 
-class QuietServer(ThreadingHTTPServer):
-    """A server that says nothing of a client that has gone."""
+class Delivered:
+    """The events that were delivered last, by their sessions and ids."""
 
-    daemon_threads = True
+    def __init__(self) -> None:
+        self._known: dict[int, None] = {}
+        self._lock = Lock()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing."""
+    def is_again(self, session: str, id: str) -> bool:
+        """Note an event; return whether it was delivered before."""
+        if not session or not id:
+            return False
+        key = hash((session, id))
+        with self._lock:
+            is_again = key in self._known
+            self._known[key] = None
+            if len(self._known) > MAX_DELIVERED:
+                del self._known[next(iter(self._known))]
+        return is_again
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(FrontHandler):
     """One request, and its response."""
 
-    protocol_version = "HTTP/1.1"
     upstream: Endpoint
     tape: Tape
     numbers: Iterator[int]
-    delivered: set[tuple[str, str]]
-    """The sessions and ids of all events so far."""
+    delivered: Delivered
 
-    def _forward(self) -> None:
-        if urlsplit(f"//{self.headers.get('Host', '')}").hostname not in LOOPBACK:
-            self.send_error(FORBIDDEN, explain="a web page of another host asks")  # by DNS rebinding
-            return
-        body = self._body()
+    def answer(self) -> None:
+        """Pass the request on, and the response back."""
         number, session = next(self.numbers), self.headers.get(SESSION, "")
         if session:  # else the response may name it
-            self._record_request(number, session, body)
+            self._record_request(number, session)
         scheme = HTTPSConnection if self.upstream.scheme == "https" else HTTPConnection
         connection = scheme(self.upstream.host, self.upstream.port)
         try:
-            self._ask(connection, body)
+            self._ask(connection)
             Thread(target=self._close_with_client, args=(connection.sock,), daemon=True).start()
             response = connection.getresponse()
         except (OSError, HTTPException) as error:
             if not session:
-                self._record_request(number, session, body)
+                self._record_request(number, session)
             self.send_error(BAD_GATEWAY, explain=f"the tap cannot reach the server: {error}")
             return
         with closing(connection), response:
             if not session:
                 session = response.headers.get(SESSION, "")
-                self._record_request(number, session, body)
+                self._record_request(number, session)
             self._answer(response, number, session)
-
-    do_GET = do_POST = do_DELETE = do_PUT = do_PATCH = do_HEAD = do_OPTIONS = _forward  # noqa: N815
 
     def _close_with_client(self, upstream: socket) -> None:
         """Close the connection to the server when the client has gone: a stream may be silent for hours."""
-        try:
-            is_there = self.connection.recv(1, MSG_PEEK) != b""
-        except OSError:
-            is_there = False
+        while True:
+            try:
+                is_there = self.connection.recv(1, MSG_PEEK) != b""
+            except TimeoutError:  # that of what is written
+                continue
+            except OSError:
+                is_there = False
+            break
         with suppress(OSError):
             if not is_there:
                 upstream.shutdown(SHUT_RDWR)
 
-    def _body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
-            return b"".join(iter(self._chunk, b""))
-        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-
-    def _chunk(self) -> bytes:
-        data = self.rfile.read(int(self.rfile.readline().partition(b";")[0], 16))
-        self.rfile.readline()
-        return data
-
-    def _ask(self, connection: HTTPConnection, body: bytes) -> None:
+    def _ask(self, connection: HTTPConnection) -> None:
         connection.putrequest(self.command, self.path, skip_accept_encoding=True)
         for name, text in self.headers.items():
             if name.lower() not in KEPT_BACK:
                 connection.putheader(name, text)
-        if body or self.command in ("POST", "PUT", "PATCH"):
-            connection.putheader("Content-Length", str(len(body)))
-        connection.endheaders(body)
+        if self.body or self.command in ("POST", "PUT", "PATCH"):
+            connection.putheader("Content-Length", str(len(self.body)))
+        connection.endheaders(self.body)
 
     def _answer(self, response: HTTPResponse, number: int, session: str) -> None:
         self.send_response_only(response.status, response.reason)
-        for name, text in response.headers.items():
-            if name.lower() not in HOP_BY_HOP:
-                self.send_header(name, text)
         has_body = self.command != "HEAD" and response.status not in (204, 304)
-        is_chunked = has_body and response.headers.get("Content-Length") is None
+        is_chunked = has_body and (response.chunked or response.headers.get("Content-Length") is None)
+        left_out = HOP_BY_HOP | {"content-length"} if is_chunked else HOP_BY_HOP
+        for name, text in response.headers.items():
+            if name.lower() not in left_out:
+                self.send_header(name, text)
         if is_chunked:
             self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         carrier, given = f"response {number}", [(SESSION, session)] if response.headers.get(SESSION) else []
 
         def tell(raw: bytes, end: str, id: str) -> None:
-            is_again = (session, id) in self.delivered
-            if session and id:
-                self.delivered.add((session, id))
+            is_again = self.delivered.is_again(session, id)
             self._record(session, raw, carrier + end, {"again": True} if is_again else {}, given)
 
         heard = _Heard(response, tell)
@@ -151,9 +150,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     # Recording -----------------------------------------------------------------------------------
 
-    def _record_request(self, number: int, session: str, body: bytes) -> None:
+    def _record_request(self, number: int, session: str) -> None:
         what = {"method": self.command, "path": self.path.partition("?")[0]}
-        raw = body if 0 < len(body) <= MAX_RECORDED else None
+        raw = self.body if 0 < len(self.body) <= MAX_RECORDED else None
         self._record(session, raw, f"{self.command} {number}", what, self.headers.items(), sent=True)
 
     def _record(  # noqa: PLR0913
@@ -173,9 +172,6 @@ class _Handler(BaseHTTPRequestHandler):
             row["raw"] = raw.decode("latin-1")
         row["http"] = {**what, "headers": [(name, _shown(name, text)) for name, text in headers]}
         self.tape.add(What.ROW, json.dumps(row).encode())
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
 
 
 def _alias(session: str) -> str:

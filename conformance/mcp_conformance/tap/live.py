@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp_conformance.protocol.text import harmless, shorten
 from mcp_conformance.tap.judging import Breach, Judgement
+from mcp_conformance.transport.writing import append
 
 MAX_SHOWN = 300
 
@@ -47,8 +48,7 @@ def teller(place: str) -> Callable[[str], None]:
             print(f"mcp-conformance: {text}", file=sys.stderr, flush=True)  # noqa: T201
             return
         try:
-            with Path(place).open("a", encoding="utf-8") as file:
-                file.write(text + "\n")
+            append(Path(place), text + "\n")
         except OSError as error:  # the session is recorded all the same
             print(f"mcp-conformance: tap: --judge: {error}", file=sys.stderr, flush=True)  # noqa: T201
 

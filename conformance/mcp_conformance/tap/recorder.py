@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from mcp_conformance.tap.conversation import Conversation
 from mcp_conformance.tap.hiding import Hiding
 from mcp_conformance.tap.learned import in_command
 from mcp_conformance.tap.lines import line_of
-from mcp_conformance.tap.sessions import create_private, rewrite
-from mcp_conformance.tap.tape import Frame, What, frames
+from mcp_conformance.tap.tape import RECORDS, Frame, What, frames
 from mcp_conformance.transport.credentials import is_withheld, redacted, secrets_of
-from mcp_conformance.transport.files import make_ignored_folder
+from mcp_conformance.transport.user_folder import user_folder
+from mcp_conformance.transport.writing import create, make_ignored_folder, write
 
 MAX_LINE = 16_000_000
 """Of a longer line only the beginning is kept.  Not measured: the largest result seen, an image, has 9 MB."""
@@ -30,14 +31,25 @@ Row = dict[str, Any]
 See = Callable[[str, Row], None]
 
 
-def record(rest: Iterator[Frame], folder: Path, environment: Mapping[str, str], see: See) -> list[Path]:
+def _nothing(*_: object) -> None:
+    """Do nothing."""
+
+
+def record(
+    rest: Iterator[Frame],
+    folder: Path,
+    environment: Mapping[str, str],
+    see: See,
+    has_begun: Callable[[], None] = _nothing,
+) -> list[Path]:
     """Write the sessions in frames to new files of a folder, and return their paths.
 
     A file is one of `mcp_conformance.client.transcript`: a header, then a row for each line of the client
     (``sent``) and of the server, for what is on stderr, for a closed stream, and for the end.  ``see`` gets
-    each row with the name of its session.  Credentials are left out: those of the command and the
-    environment, what looks like one, and what stands under the name of one, also in lines that came before
-    it was known.  Raises `OSError`.
+    each row with the name of its session; ``has_begun`` is called when there is a file.
+
+    Credentials are left out: those of the command and the environment, what looks like one, and what stands
+    under the name of one, also in lines that came before it was known.  Raises `OSError`.
     """
     command = json.loads(next(rest).data)
     secret = {name: text for name, text in environment.items() if is_withheld(name, text)}
@@ -52,6 +64,7 @@ def record(rest: Iterator[Frame], folder: Path, environment: Mapping[str, str], 
             if name not in files:
                 began = {**({"session": name} if name else {}), "began": time.time()}
                 files[name] = _File(_new_file(folder, len(files)), {**header, **began})
+                has_begun()
             files[name].add(shown)
     for file in files.values():
         file.end(hiding)
@@ -63,7 +76,7 @@ class _File:
 
     def __init__(self, path: Path, header: Row):
         self.path = path
-        self._file = path.open("a+", encoding="ascii")
+        self._file = create(path, 0o600)
         self._known = Conversation()
         self._last: list[Row] = []
         self._write(header)
@@ -84,12 +97,13 @@ class _File:
 
     def end(self, hiding: Hiding) -> None:
         """Leave out what only later lines have shown to be a credential, and write the end."""
-        if hiding.has_learned:
-            rewrite(self.path, chain(map(hiding.row, self._written()), self._last))
+        if not hiding.has_learned:
+            for row in self._last:
+                self._write(row)
+            self._file.close()
             return
-        for row in self._last:
-            self._write(row)
-        self._file.close()
+        rows = chain(map(hiding.row, self._written()), self._last)
+        write(self.path, (json.dumps(row) + "\n" for row in rows), 0o600)
 
     def _written(self) -> Iterator[Row]:
         """Yield the rows of the open file, whatever stands in its place by now, and close it."""
@@ -103,12 +117,10 @@ class _File:
 
 
 def _new_file(folder: Path, number: int) -> Path:
-    """Create a file that only the user can read, named for the time and this process."""
+    """Return the path of a new file, named for the time and this process, in a folder that is there then."""
     make_ignored_folder(folder, 0o700)
     later = f"-{number}" if number else ""
-    path = folder / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}{later}.jsonl"
-    create_private(path)
-    return path
+    return folder / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}{later}.jsonl"
 
 
 def _rows(rest: Iterator[Frame]) -> Iterator[tuple[str, Row]]:
@@ -176,21 +188,25 @@ class _Lines:
             self._parts = [b"".join(self._parts)[:HEAD]]
 
 
-def _ignore(session: str, row: Row) -> None:
-    """See nothing."""
+def _say_begun() -> None:
+    """Tell the tap, which may be gone."""
+    with suppress(OSError):
+        os.write(sys.stdout.fileno(), RECORDS)
 
 
 def main() -> None:
-    """Record the session on stdin in the folder that is named, and judge it if that is asked for."""
-    folder, *judge = sys.argv[1:]
-    see: See = _ignore
+    """Record the session on stdin in the named folder, else the user's, and judge it if that is asked for."""
+    named, *judge = sys.argv[1:]
+    see: See = _nothing
     if judge:
         from mcp_conformance.tap.live import Live, teller  # noqa: PLC0415  (loads schemas, which take 0.2 s)
 
         see = Live(teller(judge[0])).see
     rest = frames(sys.stdin.buffer)
     try:
-        record(rest, Path(folder), os.environ, see)
+        # A client starts servers anywhere.
+        folder = Path(named) if named else user_folder() / "sessions"
+        record(rest, folder, os.environ, see, _say_begun)
     except OSError as error:
         print(f"mcp-conformance: tap: the session is not recorded: {error}", file=sys.stderr)  # noqa: T201
     finally:

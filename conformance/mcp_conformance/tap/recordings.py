@@ -16,7 +16,8 @@ from mcp_conformance.tap.exchanges import Exchange
 from mcp_conformance.tap.hiding import Hiding
 from mcp_conformance.tap.lines import line_of
 from mcp_conformance.tap.matching import BY_METHOD, params_of
-from mcp_conformance.tap.sessions import Recorded, rewrite
+from mcp_conformance.tap.sessions import Recorded
+from mcp_conformance.transport.writing import write
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def accept(session: Recorded, answers: Mapping[int, Answer], varies: Mapping[int
         kept = {name: one for name, one in old.items() if name not in ("result", "error")}
         raw = encode(strict({**kept, **answer.content})).decode()
         rows[place] = hiding.row({**rows[place], "raw": raw, "accepted": round(answer.clock, 3)})
-    rewrite(session.path, [session.header, *rows])
+    write(session.path, (json.dumps(row) + "\n" for row in [session.header, *rows]))
 
 
 def by_history(sessions: Iterable[Recorded]) -> Mapping[tuple[str, str], tuple[tuple[str, Answer], ...]]:

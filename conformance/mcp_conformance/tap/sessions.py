@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -103,24 +100,6 @@ class Recorded:
     def count(self, side: str) -> int:
         """Return how many lines a side, ``client`` or ``server``, has written."""
         return sum(row.get("sent") is (side == "client") for row in self.rows)
-
-
-def create_private(path: Path) -> None:
-    """Create a file that only the user can read.  Raises `OSError`."""
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-
-
-def rewrite(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write other rows to the file of a session, whole or not at all.  Raises `OSError`."""
-    new = path.with_suffix(f".{os.getpid()}.new")
-    create_private(new)
-    try:
-        with new.open("a", encoding="ascii") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
-        shutil.copymode(path, new)
-        new.replace(os.path.realpath(path))
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def read_sessions(named: Iterable[Path]) -> Iterator[Recorded]:

@@ -30,6 +30,13 @@ MAX_WAITING_BYTES = 64_000_000
 """What may wait to be written down.  Not measured: four floods of 16 MB, and little for a machine."""
 
 
+RECORDS = b"1"
+"""What the recorder writes to its stdout when a session has a file."""
+
+
+UNRECORDED = b"mcp-conformance: tap: nothing of the session is recorded\n"
+
+
 class What(IntEnum):
     """What a frame has."""
 
@@ -119,7 +126,8 @@ class Tape:
         self._waiting: deque[bytes] = deque()
         self._bytes = self._lost = 0
         self._work = threading.Condition()
-        self._is_open = True
+        self._is_open, self._is_recorded = True, False
+        self._stderr = _copy_of_stderr()
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._feed, args=(tuple(recorder),), daemon=True)
         self._thread.start()
@@ -136,7 +144,10 @@ class Tape:
             self._work.notify()
 
     def end(self, status: int, seconds: float) -> None:
-        """Keep how the server ended, and wait at most so long until the recorder has written all."""
+        """Keep how the server ended, and wait at most so long until the recorder has written all.
+
+        Say so on stderr if it has ended without a file.
+        """
         self.add(What.ENDED, f"{status} {self._lost}".encode())
         with self._work:
             self._is_open = False
@@ -146,15 +157,23 @@ class Tape:
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(max(0.0, deadline - time.monotonic()))
+        if not (self._is_recorded or self._thread.is_alive()):
+            with contextlib.suppress(OSError):
+                os.write(self._stderr, UNRECORDED)
 
     def _feed(self, recorder: tuple[str, ...]) -> None:
         with contextlib.suppress(OSError, ValueError):
             self._process = _started(recorder)
             assert self._process.stdin is not None
-            with self._process.stdin as pipe:
+            assert self._process.stdout is not None
+            with self._process.stdout as begun, self._process.stdin as pipe:
                 while (frame := self._next()) is not None:
                     pipe.write(frame)
                     pipe.flush()
+                pipe.close()
+                self._is_recorded = begun.read(len(RECORDS)) == RECORDS
+        if self._process is not None and not self._is_recorded:
+            self._process.wait()
         with self._work:  # what comes now is for nobody
             self._waiting.clear()
             self._bytes = MAX_WAITING_BYTES
@@ -169,13 +188,21 @@ class Tape:
             return frame
 
 
+def _copy_of_stderr() -> int:
+    """Return a file for our stderr, which is closed when the server closes its own; -1 if it is closed."""
+    try:
+        return os.dup(2)
+    except OSError:
+        return -1
+
+
 def _started(recorder: tuple[str, ...]) -> subprocess.Popen[bytes]:
     """Start the recorder where no signal for the tap or the client reaches it."""
     is_windows = sys.platform == "win32"
     return subprocess.Popen(
         recorder,
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         start_new_session=not is_windows,
         creationflags=NEW_PROCESS_GROUP if is_windows else 0,
     )

@@ -156,10 +156,3 @@ def _whole(text: str) -> int:
 
 
 # Folders -----------------------------------------------------------------------------------------
-
-
-def make_ignored_folder(path: Path, mode: int = 0o777) -> None:
-    """Create a folder, if there is none, that git ignores.  Raises `OSError`."""
-    if not path.exists():
-        path.mkdir(parents=True, exist_ok=True, mode=mode)
-        (path / ".gitignore").write_text("*\n", encoding="ascii")

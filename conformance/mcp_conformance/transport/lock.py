@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mcp_conformance.transport.writing import NO_LINK, place_of
+
 POLL_SECONDS = 0.05
 HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 """The errors that mean that another process has the lock; others mean that there are no locks here."""
@@ -39,8 +41,9 @@ def locked(path: Path, max_seconds: float) -> Iterator[bool]:
     The file stays: others may have opened it to wait.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        place = place_of(path.parent) / path.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(place, os.O_CREAT | os.O_RDWR | NO_LINK, 0o600)
     except OSError:
         yield False
         return

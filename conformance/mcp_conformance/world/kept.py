@@ -9,7 +9,6 @@ refuses in the same words, no other tool changes, and the run has the same circu
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from typing import Any
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.transport.files import BadFile, json_value, read_file
 from mcp_conformance.transport.lock import locked
+from mcp_conformance.transport.writing import write
 from mcp_conformance.world.folder import Folder, replaced
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.steps import Step
@@ -229,12 +229,8 @@ class Kept:
         self.read()
         steps = _joined(self._steps, self._new_steps)
         content = {"format": FORMAT, "runs": self._before + 1, "tools": self._tools, "steps": steps}
-        text = json.dumps(content, indent=1)
-        beside = self.path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(self.path)
+            write(self.path, json.dumps(content, indent=1))
 
     @contextmanager
     def turn(self, max_seconds: float = MAX_WAIT_SECONDS) -> Iterator[None]:
@@ -256,9 +252,10 @@ def _joined(before: list[Any], now: list[Any]) -> list[Any]:
 
 
 def definition_digest(tool: Tool) -> str:
-    """Return a digest of what a tool's definition says of its arguments: the same in all revisions."""
-    words = tool.definition.get("description")
-    return _digest([tool.name, words.json if words is not None else "", tool.input_schema])
+    """Return a digest of what a tool's definition says of its calls: the same in all revisions."""
+    words, hints = (tool.definition.get(name) for name in ("description", "annotations"))
+    said = [one.json if one is not None else "" for one in (words, hints)]
+    return _digest([tool.name, *said, tool.input_schema])
 
 
 def _digest(value: Any) -> str:

@@ -13,7 +13,7 @@ from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.hosts import HOSTS
 from mcp_conformance.report.model import Report, Result, by_reason, grouped
 from mcp_conformance.report.text import clients_title, defect_lines, figures_of, vain_lines
-from mcp_conformance.requirements.catalogue import families
+from mcp_conformance.requirements.catalogue import OWN, UnknownRequirement, families, requirement
 
 MAX_LENGTH = 60_000
 """GitHub takes a comment of 65,536 characters."""
@@ -93,7 +93,8 @@ def _about(report: Report) -> Iterator[str]:
 def _finding(group: Sequence[Result]) -> Iterator[str]:
     first, cases = group[0], by_reason(group)
     yield f"### {first.outcome.with_sign}: {code(first.requirement)} ({first.level}, {first.basis})"
-    yield f"{first.says} [Specification]({first.spec})" if first.spec.startswith("https:") else first.says
+    says = sentence(first.requirement, first.says)
+    yield f"{says} [Specification]({first.spec})" if first.spec.startswith("https:") else says
     items = [f"{_names(_place(one) for one in case)}: {code(case[0].reason)}" for case in cases[:MAX_CASES]]
     items += [f"and {len(cases) - MAX_CASES} more"] if len(cases) > MAX_CASES else []
     yield "\n".join(f"- {item}" for item in items)
@@ -179,6 +180,15 @@ def code(text: str) -> str:
     ticks = "`" * (_longest_ticks(plain) + 1)
     space = " " if "`" in (plain[0], plain[-1]) else ""
     return f"{ticks}{space}{plain}{space}{ticks}"
+
+
+def sentence(id: str, text: str) -> str:
+    """Return what a rule says; as code if it is not in our catalogue, as a repository may have it."""
+    try:
+        is_ours = requirement(id).says == text and not id.startswith(f"{OWN}.")
+    except UnknownRequirement:
+        is_ours = False
+    return text if is_ours else code(text)
 
 
 def fence(text: str, kind: str = "") -> str:

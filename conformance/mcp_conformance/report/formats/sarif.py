@@ -13,9 +13,11 @@ from mcp_conformance.outcome import Defect, Outcome, Weight
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.formats.json import client_members, exercise_members, host_members
+from mcp_conformance.report.formats.markdown import code
 from mcp_conformance.report.model import Report, Result
 from mcp_conformance.report.strict_json import strict_json
 from mcp_conformance.report.text import defect_lines
+from mcp_conformance.requirements.catalogue import OWN
 from mcp_conformance.requirements.official import official_ids
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -76,6 +78,7 @@ def level(outcome: Outcome) -> str:
 
 def _rule(one: Result) -> dict[str, Any]:
     fix = f" Fix: {one.fix}" if one.fix else ""
+    said = code(f"{one.says}{fix}") if one.basis == OWN else f"{one.says}{fix}"  # a repository wrote its own
     more = f"mcp-conformance explain {one.requirement}"
     official = official_ids(one.requirement)
     return {
@@ -84,7 +87,7 @@ def _rule(one: Result) -> dict[str, Any]:
         "helpUri": one.page,
         "help": {
             "text": f"{one.says}{fix} See {one.page} and: {more}",
-            "markdown": f"{one.says}{fix}\n\nSee [the rule]({one.page}) and `{more}`.",
+            "markdown": f"{said}\n\nSee [the rule]({one.page}) and `{more}`.",
         },
         "defaultConfiguration": {"level": level(one.outcome)},
         "properties": {

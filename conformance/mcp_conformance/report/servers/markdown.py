@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mcp_conformance.report.exit_status import PASSED
 from mcp_conformance.report.file_format import CombinedFormat
-from mcp_conformance.report.formats.markdown import MAX_LENGTH, SIGNS, code, fitting, folded
+from mcp_conformance.report.formats.markdown import MAX_LENGTH, SIGNS, code, fitting, folded, sentence
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 
 MAX_SERVERS = 50
@@ -76,7 +76,9 @@ def _rules(servers: ServersReport) -> Iterator[str]:
         items = [
             f"- {code(one.name)}: {first.outcome.with_sign}, {code(first.reason)}" for one, first in places
         ]
-        yield "\n".join([f"### {code(rule.requirement)}\n", f"{rule.says}{link}\n", *items])
+        yield "\n".join(
+            [f"### {code(rule.requirement)}\n", f"{sentence(rule.requirement, rule.says)}{link}\n", *items]
+        )
 
 
 COMBINED = CombinedFormat(render, has_own_files=False)
