@@ -102,7 +102,7 @@ OPTIONS = (
         "what confines the server: auto (the strongest here), namespaces, bubblewrap, landlock, docker:IMAGE "
         "or none",
         commands=COMMANDS,
-        default="none",
+        default="none; with --call, what it writes outside of the run's folders is thrown away",
     ),
     Option(
         "backend",
@@ -421,7 +421,11 @@ OPTIONS = (
         is_path=True,
     ),
     Option(
-        *("allow-write", "PATH", "with --sandbox: a file or directory that the server may write"),
+        *(
+            "allow-write",
+            "PATH",
+            "with --sandbox or --call: a file or directory that the server may write",
+        ),
         commands=COMMANDS,
         kind=Kind.LIST,
         reader=readers.existing_paths,
