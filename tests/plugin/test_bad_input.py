@@ -264,6 +264,7 @@ def test_ctrl_c_ends_the_server_and_writes_the_report(tmp_path):
     """The server hangs in a tool call, and its child holds its pipes."""
     report, marker = tmp_path / "junit.xml", tmp_path / "called"
     command = [sys.executable, "-m", "mcp_conformance", "run", "-v", "--call", "all", f"--junitxml={report}"]
+    command.append(f"--allow-write={tmp_path}")  # the pipe is outside of the run's folders
     os.mkfifo(marker)
     hang = f"""
             import os, subprocess, time
