@@ -214,7 +214,8 @@ class Jail:
             path = one.path[depth:]
             member = cell.member(path)
             is_declared = member.path in cell.members
-            if one.is_name and not (is_declared and (*member.path, one.text) not in cell.members):
+            takes_any = is_declared and not member.types - {"object"}
+            if one.is_name and not (takes_any and (*member.path, one.text) not in cell.members):
                 continue
             if cell.members and not is_declared and one.text is None:
                 continue
