@@ -6,6 +6,7 @@ import signal
 import pytest
 from hypothesis import settings
 
+from support.nightly import TURN
 from support.running import bytecode_folder
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -28,14 +29,26 @@ TOGETHER = {
 
 
 def pytest_configure():
-    """Make the folder that all workers share."""
+    """Make the folder that all workers share, and settle what they all choose by."""
     bytecode_folder()
+    assert TURN
 
 
 def pytest_collection_finish():
     """Keep the thousands of collected items out of the search for garbage."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many of the checked rules the mutants of this run have proven."""
+    passed = terminalreporter.stats.get("passed", ())
+    proofs = [id for one in passed for name, ids in one.user_properties if name == "proves" for id in ids]
+    if proofs:
+        from mcp_conformance.requirements.checks import checked  # noqa: PLC0415  (slow)
+
+        rules = {*checked()}
+        terminalreporter.write_line(f"{len(rules & {*proofs})} of {len(rules)} checked rules proven")
 
 
 @pytest.hookimpl(optionalhook=True)

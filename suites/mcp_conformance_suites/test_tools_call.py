@@ -74,6 +74,16 @@ def test_a_listed_tool_can_be_called(server, call):
         raise Finding("an answer of that tool", f"what an unknown tool gets: {call.reply}", call.reply.lines)
 
 
+@pytest.mark.requirement("tools.call.access-control")
+@pytest.mark.capability("tools")
+def test_a_tool_that_keeps_to_its_folder_leaves_it_by_no_spelling(server):
+    found = require(escapes(server), skip="no tool takes a file of ours and refuses one beside its folder")
+    for one in found:
+        expected = "a file beside the folder refused, as it is by its plain path"
+        got = f"{one.call.tool.name} {one.what} by {one.path!r}"
+        raise Finding(expected, got, one.lines, tool=one.call.tool.name)
+
+
 @pytest.mark.requirement("tools.call.listed-is-callable")
 @pytest.mark.capability("tools")
 def test_a_server_that_lists_tools_has_tools_call(server):
@@ -419,16 +429,6 @@ def is_met_again(server, call, bug):
         return True
     again = tool_bug(call.tool, server.revision, server.call_again(call, call.params))
     return again is not None and again.kind == bug.kind
-
-
-@pytest.mark.requirement("tools.call.access-control")
-@pytest.mark.capability("tools")
-def test_a_tool_that_keeps_to_its_folder_leaves_it_by_no_spelling(server):
-    found = require(escapes(server), skip="no tool takes a file of ours and refuses one beside its folder")
-    for one in found:
-        expected = "a file beside the folder refused, as it is by its plain path"
-        got = f"{one.call.tool.name} {one.what} by {one.path!r}"
-        raise Finding(expected, got, one.lines, tool=one.call.tool.name)
 
 
 def answered_calls(server, call):

@@ -48,8 +48,10 @@ WAIT_SECONDS = 60
 OWN_TEST = "def test_it(conformance_server):\n    conformance_server.call('hello')\n"
 MODULE = (sys.executable, "-m")
 ONE_CHECK = ("--conformance", "--conformance-select=tools.call.listed-is-callable", "--conformance-call=all")
-RUN = (*MODULE, "mcp_conformance", "run", "--select=tools.call.listed-is-callable", "--call=all", "--")
-SOAK = (*MODULE, "mcp_conformance", "soak", "--for=1h", "--call=all", "--")
+HELD = ("--sandbox=none",)
+"""The server writes to a pipe outside of the run's folders."""
+RUN = (*MODULE, "mcp_conformance", "run", "--select=tools.call.listed-is-callable", "--call=all", *HELD, "--")
+SOAK = (*MODULE, "mcp_conformance", "soak", "--for=1h", "--call=all", *HELD, "--")
 PYTEST = (*MODULE, "pytest", "-p", "no:cacheprovider")
 
 

@@ -1,7 +1,7 @@
 """Mutants of HTTP are found over HTTP, by the checks that cite what they break, and by no other.
 
-Each second one runs, in one era; with ``MUTANTS=whole`` each, in each era in which its rules hold, under all
-checks of HTTP.
+One for each set of rules runs, in one era; with ``MUTANTS=whole`` each, in each era in which its rules hold,
+under all checks of HTTP.
 """
 
 import sys
@@ -18,7 +18,15 @@ from mcp_conformance_fixtures.mutants import all_mutants
 from support.bench import SAMPLES, leave_out_shrinking, settings_on_process
 from support.http_in_thread import served
 from support.logins import with_login
-from support.mutant_runs import WHOLE, MutantRun, is_in_share, on_processes, revision_of, revisions_of
+from support.mutant_runs import (
+    WHOLE,
+    MutantRun,
+    is_in_share,
+    of_http,
+    on_processes,
+    revision_of,
+    revisions_of,
+)
 from support.nightly import nightly
 
 REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
@@ -39,7 +47,7 @@ NOT_OVER_HTTP = {
 """Mutants of messages whose fault does not show over HTTP, and why."""
 
 
-SHARE, HTTP_SHARE, MESSAGES_SHARE = 5, 48, 6
+HTTP_SHARE, MESSAGES_SHARE = 48, 6
 FUZZED = {one.name for one in all_http_mutants() if one.is_fuzzed}
 ALONE = {
     "http_auth": "test_http_auth",
@@ -70,8 +78,7 @@ class HttpMutantRun(MutantRun):
 def runs():
     return [
         HttpMutantRun(one, revision, is_whole=False)
-        for one in all_http_mutants()
-        if WHOLE or (is_in_share(one, SHARE) and not one.is_fuzzed)
+        for one in (all_http_mutants() if WHOLE else of_http())
         for revision in (revisions_of(one) if WHOLE else [revision_of(one)])
     ]
 

@@ -1,8 +1,8 @@
 """Each mutant is found: the suite reports the rules that it breaks, and no others.
 
-No process is started, and time is virtual.  For one in four sets of rules, one of the mutants that break them
-runs, in one era, under the checks of these rules, one in 18 under that of all messages too and one in 360
-under the whole suite; with ``MUTANTS=whole`` each runs in each era, under the whole suite.
+No process is started, and time is virtual.  For each set of rules, one of the mutants that break them runs,
+in one era, under the checks of these rules, some under that of all messages too and a few under the whole
+suite; with ``MUTANTS=whole`` each runs in each era, under the whole suite.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""One mutant of each eighth family, and some that need a process, are found on processes.
+"""Mutants are found on processes: one for each rule that no other breaks, and one of some families.
 
 With ``MUTANTS=processes`` all mutants are.
 """

@@ -358,7 +358,7 @@ print(*sorted(name for name in sys.modules if name.startswith("mcp_conformance")
         " ".join(
             f"mcp_conformance{name}"
             for name in (
-                *("", ".outcome", ".protocol", ".protocol.revisions"),
+                *("", ".outcome", ".protocol", ".protocol.revisions", ".protocol.text"),
                 *(".requirements", ".requirements.catalogue"),
             )
         ),

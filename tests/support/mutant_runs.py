@@ -1,7 +1,8 @@
 """The runs that prove the mutants: which mutant, in which revision, under which checks, and the expectation.
 
-A push runs one mutant in memory for one in four sets of rules that mutants break, and one in six of those
-that need a process.
+A push proves every checked rule: for each set of rules that mutants in memory break, one of these runs, and
+for each rule that only others break, one over HTTP or on a process.  Which one, and in which era, turns with
+`TURN`, so that the pushes and the nightly runs of a week run them all.
 ``MUTANTS=whole`` runs every mutant in memory under the whole suite, in each era in which its rules hold, and
 every mutant of HTTP in each era;
 ``MUTANTS=processes`` runs every mutant on processes too (`tox -e mutants` does both).
@@ -22,21 +23,19 @@ from mcp_conformance.sandbox.sandbox import LANDLOCK
 from mcp_conformance.scenarios.other_machines import LOCALES, NO_GIT, READ_ONLY
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.surface import SESSIONLESS
+from mcp_conformance_fixtures.http_mutants import HttpMutant, all_http_mutants
 from mcp_conformance_fixtures.mutants import Mutant, all_mutants
 from support.bench import reference_contract, reference_session, run_checks
 from support.networks import sick_network
+from support.nightly import TURN
 from support.sandboxes import sandbox_of
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
 FAMILIES_STEP = 8
-"""One of so many families has a mutant on a process in each push; in memory all have theirs."""
+"""One of so many families has a mutant in memory on a process too in each push."""
 WATCHED = "backend"
 """The family of mutants that are watched for some seconds each, which a busy machine may not give."""
-RULES_SHARE = 6
-"""One of so many sets of rules has its mutant in memory in each push."""
-PROCESS_SHARE = 6
-"""One of so many of the mutants that need a process has one in each push."""
 WHOLE_SHARE = 360
 """One of so many mutants runs under the whole suite by default."""
 NEED_TRAFFIC = {"jsonrpc.response-id-echo", "errors.missing-client-capability"}
@@ -174,7 +173,7 @@ def revisions_of(one):
 def revision_of(one):
     """Return one of these: about as many mutants run in one era as in the other."""
     choice = revisions_of(one)
-    return choice[len(one.name) % len(choice)]
+    return choice[(len(one.name) + TURN) % len(choice)]
 
 
 @cache
@@ -195,34 +194,55 @@ def in_memory():
     some = [one for one in all_mutants() if not one.needs_process]
     return [
         MutantRun(one, revision, WHOLE or one.family == IN_PASSING or is_in_share(one, WHOLE_SHARE))
-        for one in (some if WHOLE else first_of_each(some))
+        for one in (some if WHOLE else one_of_each(some))
         for revision in (revisions_of(one) if WHOLE else [revision_of(one)])
     ]
 
 
-def first_of_each(some):
-    """Return one mutant for one in `RULES_SHARE` sets of rules that are broken, and those of `IN_PASSING`.
-
-    1,231 mutants in memory break 497 sets of rules, and took an eighth of the CPU time of a push.
-    """
-    chosen = {}
+def one_of_each(some):
+    """Return one mutant for each set of rules that these break, and all of `IN_PASSING`."""
+    sets = {}
     for one in some:
         key = one.name if one.family == IN_PASSING else (one.family, *sorted(one.breaks))
-        chosen.setdefault(key, one)
-    return [one for one in chosen.values() if one.family == IN_PASSING or is_in_share(one, RULES_SHARE)]
+        sets.setdefault(key, []).append(one)
+    return [same[TURN % len(same)] for same in sets.values()]
+
+
+def of_http():
+    """Return the mutants of HTTP that a push runs: one for each set of rules that they break."""
+    return one_of_each([one for one in all_http_mutants() if not one.is_fuzzed])
 
 
 def on_processes():
-    """Return the runs of some mutants that need a process and of one of each eighth family, or of all."""
-    chosen = {}
-    families = sorted({one.family for one in all_mutants()})[:: 1 if WHOLE else FAMILIES_STEP]
-    for one in all_mutants():
-        is_pushed = one.family != WATCHED and is_in_share(one, PROCESS_SHARE)
-        if ON_PROCESSES or (one.needs_process and is_pushed):
-            chosen[one.name] = one
-        elif not one.needs_process and one.family in families and one.family not in chosen:
-            chosen[one.family] = one
+    """Return the runs of the mutants that a push runs on processes, or of all.
+
+    They are one for each rule that no mutant in memory or of HTTP breaks, and one of some families.
+    """
+    if ON_PROCESSES:
+        chosen = {one.name: one for one in all_mutants()}
+    else:
+        seen = {id for one in (*all_mutants(), *all_http_mutants()) for id in one.breaks if is_quick(one)}
+        rest = [one for one in all_mutants() if one.needs_process]
+        chosen = {}
+        for id in sorted({id for one in rest for id in one.breaks} - seen):
+            same = [one for one in rest if id in one.breaks]
+            chosen.setdefault(same[TURN % len(same)].name, same[TURN % len(same)])
+        families = sorted({one.family for one in all_mutants()})[:: 1 if WHOLE else FAMILIES_STEP]
+        for family in families:
+            same = [one for one in all_mutants() if one.family == family and not one.needs_process]
+            chosen |= {one.name: one for one in same[:1]}
     return [MutantRun(one, revision_of(one), one.family == IN_PASSING) for one in chosen.values()]
+
+
+def is_quick(one):
+    """Return whether a mutant is run in memory or over HTTP in a push."""
+    return not one.is_fuzzed if isinstance(one, HttpMutant) else not one.needs_process
+
+
+def proven():
+    """Return the rules that the mutants of a push break, under the checks of these rules."""
+    runs = [*in_memory(), *on_processes()]
+    return {id for one in (*(run.mutant for run in runs), *of_http()) for id in one.breaks}
 
 
 def is_in_share(one, share):

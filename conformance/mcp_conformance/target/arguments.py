@@ -57,7 +57,10 @@ class Arguments:
 
     def plainest(self, tool: Tool) -> dict[str, Any]:
         """Return the plainest valid arguments for a tool.  Raises `mcp_conformance.generation.NoExample`."""
-        held = self._held(tool, dict(self._made(tool)))
+        made = dict(self._made(tool))
+        if tool.read_only and self._settings.may_call_writing:
+            made = self.world.jail.plain(tool, made)
+        held = self._held(tool, made)
         if held is None:
             raise NoExample("its values name what exists here, which --example would vouch for")
         return held

@@ -117,8 +117,14 @@ class Jail:
         self._vouched[name] |= set(map(encode, leaves_of(arguments)))
 
     def note(self, tool: Tool, values: Iterable[Any]) -> None:
-        """Let a tool have values that the ownership permits it, as far as they name nothing that exists."""
-        self._words[tool.name] |= set(map(encode, values))
+        """Let a tool have values that the ownership permits it, as far as they name nothing that exists.
+
+        One that was found before, and not only in an answer to such a call, may be somebody's.
+        """
+        known = ((one, self._store.get(one)) for one in values)
+        self._words[tool.name] |= {
+            encode(one) for one, seen in known if seen is None or seen.owner is not Owner.FOUND
+        }
 
     def holds(self, name: str) -> bool:
         """Return whether the arguments of a tool are held: it may write something of the user's.
@@ -165,6 +171,16 @@ class Jail:
             return arguments
         made: dict[str, Any] | None = None if held is None else json.loads(held)
         return made
+
+    def plain(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return plain arguments of a tool that only reads, with the name that those get which write."""
+        self.meet([tool], revisions.LATEST_HANDSHAKE)
+        cell, before = self._cells[tool.name], encode(arguments)
+        token = encode(self._store.ownership.text)
+        names = (one for one in scalars(before) if one.text == PLAIN and not one.is_name)
+        named = ((one, token) for one in names if not is_content(cell.member(one.path)))
+        made: dict[str, Any] = json.loads(replaced(before, named))
+        return made if cell.filling.allows(made) else arguments
 
     def text(self, name: str, arguments: bytes, *, must_stay_valid: bool = False) -> bytes | None:
         """Return the JSON text of arguments of a tool as it may be sent.
@@ -294,8 +310,7 @@ class Jail:
     def _is_word(self, cell: Cell, member: Member, text: str) -> bool:
         """Return whether a text is a word of the schema, or of the world, that the tool may have."""
         known = self._store.get(text)
-        is_inner = known is not None and known.origin.kind == "folder" and not self._places.are_ours
-        if is_inner or (known is not None and known.owner is Owner.FOUND):
+        if known is not None and known.origin.kind == "folder" and not self._places.are_ours:
             return False
         is_said = any(text in _values(part, ("default", "examples")) for part in member.parts)
         return is_said or encode(text) in self._words[cell.tool.name]

@@ -24,6 +24,7 @@ CALLS = {
     "length": {"text": "four"},
     "sum_tree": {"tree": {"value": 2, "children": [{"value": 3.0}]}},
 }
+CALLS |= {"read_page": {"path": "no such file"}}
 CALLS |= {"read_chain": {"word": "a", "next": {"word": "b"}}, "count_labels": {"labels": ["x", "y"]}}
 
 

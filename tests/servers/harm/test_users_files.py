@@ -4,6 +4,7 @@ All of it happens in namespaces of the test's own, so that even a fault of ours 
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,7 @@ def destroyed(*options):
             capture_output=True,
             text=True,
             timeout=SECONDS,
+            env={**os.environ, "PYTHONPATH": str(TESTS)},
             check=False,
         )
     finally:
