@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 from mcp_conformance.client.tool_call import Call, Tool
+from mcp_conformance.generation import NoExample
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.state.hand import Hand
 from mcp_conformance.state.kinds import may_read
@@ -291,7 +293,9 @@ class Workshop:
                     array.append(wrong)
             else:
                 put(arguments, path, wrong)
-            yield Made(Maker(workable, paths), tokens, self.hand.call(workable.tool, arguments)), said
+            with suppress(NoExample):  # a call that may not be made
+                call = self.hand.call(workable.tool, arguments)
+                yield Made(Maker(workable, paths), tokens, call), said
 
     def _wrong(self, workable: Workable, values: Mapping[Path, Any]) -> Iterator[tuple[Path, Any, str]]:
         """Yield paths, wrong values for them, and words for it; what a tool finds out late comes first."""
