@@ -38,7 +38,7 @@ WATCHED = "backend"
 """The family of mutants that are watched for some seconds each, which a busy machine may not give."""
 WHOLE_SHARE = 360
 """One of so many mutants runs under the whole suite by default."""
-NEED_TRAFFIC = {"jsonrpc.response-id-echo", "errors.missing-client-capability", "result.complete-for-final"}
+NEED_TRAFFIC = {"jsonrpc.response-id-echo", "errors.missing-client-capability"}
 """The rules of checks that judge what other checks exchange: that check exchanges the most."""
 SEES_ALL_SHARE = 18
 """One of so many runs under the check that judges every message: it took 44% of the mutants' CPU time."""
