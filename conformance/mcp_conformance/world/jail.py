@@ -9,6 +9,7 @@ those who make arguments ask it before, so that they know what is sent.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ MIN_SHORT = 4
 EDGE = 2**31 - 1
 """No id is as great by chance: from here on a number is one of the edges at which representations change."""
 CALL = b"tools/call"
+NAMED = re.compile(rb'"name"\s*:\s*("(?:[^"\\]|\\.)*+")')
 _NO_DEFINITION = Value({})
 
 
@@ -153,7 +155,7 @@ class Jail:
         ``made`` are values that the calls of its session have made, as JSON texts.  Raises `NoExample` for a
         call that may not be made.
         """
-        if CALL not in line.raw:
+        if CALL not in line.raw or not self._may_hold(line.raw):
             return line
         raw = self._held(line.raw, made)
         if raw == line.raw:
@@ -200,6 +202,10 @@ class Jail:
             allows = cell.filling.allows
             return None if allows(json.loads(arguments)) and not allows(json.loads(held)) else held
         return held
+
+    def _may_hold(self, raw: bytes) -> bool:
+        """Return whether some text in a line may be the name of a tool that is held: most name none."""
+        return any(self.holds(_text_of(one)) for one in NAMED.findall(raw))
 
     def _held(self, raw: bytes, made: Collection[bytes]) -> bytes:
         names: dict[tuple[str | int, ...], str] = {}
@@ -382,6 +388,14 @@ class Jail:
             return None
         is_same = cell.filling.fits(member, self._number) == cell.filling.fits(member, int(number))
         return self._number if is_same or cell.is_deleting else None
+
+
+def _text_of(raw: bytes) -> str:
+    """Return the text of a JSON string; of a broken one, none that a tool has."""
+    try:
+        return str(json.loads(raw, strict=False))
+    except ValueError:
+        return ""
 
 
 def _is_named(text: str) -> bool:

@@ -1,6 +1,7 @@
 """What tools that may write are given, on a server that notes it: nothing that could be somebody's."""
 
 import json
+from itertools import product
 
 import pytest
 
@@ -15,7 +16,10 @@ from support.nightly import IS_NIGHTLY
 
 FORBIDDEN = {"", ".", "..", "../", "../up", "/", "~", "/etc/hosts", "C:\\", "example", "test", "default", "*"}
 FORBIDDEN |= {"done", "README.md", "config.json", "data.csv", "main", "items", *WORDS, *SYNTAX}
-DEPTHS = ("none", "quick", "thorough") if IS_NIGHTLY else ("quick",)
+ERAS = (revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN)
+RUNS = tuple(zip(ERAS, ("quick", "none"), strict=True))
+if IS_NIGHTLY:
+    RUNS = tuple(product(ERAS, ("none", "quick", "thorough")))
 
 
 def texts_in(value):
@@ -37,8 +41,7 @@ def names_in(arguments):
     return set(files) if isinstance(files, dict) else set()
 
 
-@pytest.mark.parametrize("depth", DEPTHS)
-@pytest.mark.parametrize("revision", [revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN])
+@pytest.mark.parametrize(("revision", "depth"), RUNS)
 def test_nothing_that_could_be_somebodys_is_given(revision, depth):
     given = []
     throwaway = Throwaway()
