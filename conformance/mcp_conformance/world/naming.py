@@ -44,7 +44,7 @@ def is_id(member: Member) -> bool:
 def readings(text: str) -> Iterator[str]:
     """Yield a text as servers may read it as a path.
 
-    They decode percent signs once or twice, take look-alikes of Unicode for the characters themselves and a
+    They decode percent signs once or twice, take Unicode doubles for the characters themselves and a
     backslash for a slash, end at a NUL or leave it out.
     """
     once = unquote(text)
