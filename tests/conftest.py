@@ -28,6 +28,9 @@ TOGETHER = {
 """The files whose tests share what is slow to set up: one worker runs each of them."""
 
 
+MAX_SHOWN = 10  # of thousands, in a run of some of the tests
+
+
 def pytest_configure():
     """Make the folder that all workers share, and settle what they all choose by."""
     bytecode_folder()
@@ -49,6 +52,8 @@ def pytest_terminal_summary(terminalreporter):
 
         rules = {*checked()}
         terminalreporter.write_line(f"{len(rules & {*proofs})} of {len(rules)} checked rules proven")
+        if unproven := sorted(rules - {*proofs})[:MAX_SHOWN]:
+            terminalreporter.write_line(f"not proven: {', '.join(unproven)}")
 
 
 @pytest.hookimpl(optionalhook=True)

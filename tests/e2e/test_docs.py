@@ -92,6 +92,7 @@ class Reader:
         self.page = page
         self.folder = folder
         self.status = 0
+        self.shown = ""
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         self.env = environment(PATH=path, PYTHONPATH=str(folder), COLUMNS="100", LC_ALL="C.UTF-8")
 
@@ -99,7 +100,7 @@ class Reader:
         for kind, rest, given, body in blocks(self.page):
             if kind in STEPS:
                 STEPS[kind](self, rest, given, body)
-        assert self.status == 0
+        assert self.status == 0, self.shown
 
     def include(self, rest, given, _):
         if "caption" in given:
@@ -146,11 +147,12 @@ class Reader:
         if not command or any(re.search(pattern, command) for pattern in NOT_RUN):
             return None
         if command != "echo $?":
-            assert self.status == 0, command
+            assert self.status == 0, f"{self.shown}\n$ {command}"
         if not command.startswith(("mcp-conformance ", "pytest ")) or SHELL.search(command):
             return self.run_in_bash(command)
         program, *words = shlex.split(command, comments=True)
         self.status, output = forked(changed(program, words), self.folder, TIMEOUT, self.env, program)
+        self.shown = f"$ {command}\n{output}"
         return output
 
     def run_in_bash(self, command):
