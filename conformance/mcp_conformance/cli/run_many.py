@@ -65,9 +65,11 @@ def default_jobs() -> int:
 
 def end_with_parent() -> None:
     """Interrupt this run when its parent asks for that on stdin, and end it when the parent is gone."""
+    # pytest soon puts an empty file in the place of stdin: a thread that runs only then took it for our end.
+    lifeline = os.dup(0)
 
     def wait() -> None:
-        if not os.read(0, 1):
+        if not os.read(lifeline, 1):
             os._exit(INTERRUPTED)  # nobody reads the report; the watchdog ends the server
         interrupts.interrupt()
 
