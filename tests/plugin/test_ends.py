@@ -81,3 +81,24 @@ def test_workers_end_with_their_controller(tmp_path):
     ours.wait(60)
     wait_until(lambda: not any(map(is_alive, started(tmp_path))))
     wait_until(lambda: not [*(tmp_path / "scratch").glob("mcp-conformance-*")])
+
+
+LATE = """
+import os, threading
+from mcp_conformance.cli import run_many
+start, late = threading.Thread.start, []
+threading.Thread.start = lambda self: late.append(self)
+run_many.end_with_parent()
+threading.Thread.start = start
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # as pytest does
+try:
+    start(late[0])
+    late[0].join()
+except KeyboardInterrupt:
+    os.write(1, b"asked")
+"""
+
+
+def test_a_run_whose_stdin_pytest_replaced_still_hears_its_parent():
+    done = subprocess.run([sys.executable, "-c", LATE], input=b"!", stdout=subprocess.PIPE, check=False)
+    assert (done.stdout, done.returncode) == (b"asked", 0)
