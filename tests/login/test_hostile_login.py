@@ -38,6 +38,7 @@ from support.hostile_login import (
 )
 from support.nightly import some_of
 
+pytestmark = pytest.mark.usefixtures("place")
 ESCAPES = "\x1b]52;c;aGFja2Vk\x07\x1b[2J\x9b31m::error::x\n::error::owned\u202e<script>"
 DEEP = b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 ODD = {
@@ -200,14 +201,6 @@ ANY = [
     for kind, text in ODD.items()
 ]
 """A value of any kind in each member that is read: the login may succeed or not."""
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """Keep logins in a folder of the test."""
-    folder = tmp_path / "state" / "logins"
-    monkeypatch.setattr(store, "folder", lambda: folder)
-    return folder
 
 
 def browse(url):

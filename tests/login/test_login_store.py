@@ -14,18 +14,11 @@ from mcp_conformance.login import store
 from mcp_conformance.login.login import Login, OAuthClient
 from mcp_conformance.login.web import LoginFailed, Step
 
+pytestmark = pytest.mark.usefixtures("place")
 URL = "http://127.0.0.1:9/mcp"
 STEP = Step("token", "POST", "HTTP 200", 200, {"cache-control": "no-store"}, {"a": 1})
 LOGIN = Login(URL, URL, URL, f"{URL}/token", "", OAuthClient("x"), "", "token", steps=(STEP,))
 posix = pytest.mark.skipif(sys.platform == "win32", reason="a kind of file that Windows lacks")
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """Keep logins in a folder of the test."""
-    folder = tmp_path / "state" / "logins"
-    monkeypatch.setattr(store, "folder", lambda: folder)
-    return folder
 
 
 def listed(capfd):

@@ -9,8 +9,8 @@ import pytest
 
 from mcp_conformance.sandbox import landlock
 from mcp_conformance.sandbox import layer as layers
-from mcp_conformance.sandbox.confined import Confined
 from mcp_conformance.sandbox.layer import Layer, why_none
+from support.sandboxes import layer_over_all, run_in
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="layers are of Linux")
 SECONDS = 60
@@ -28,26 +28,13 @@ def place(tmp_path):
 @pytest.fixture
 def layer(tmp_path_factory):
     """A layer with a folder that is written as it is."""
-    made = Layer((tmp_path_factory.mktemp("ours"),))
-    made.around(Confined((), {}))
-    if made.reason:
-        pytest.skip(f"no layer can be made here: {made.reason}")
-    yield made
-    made.close()
+    with layer_over_all(tmp_path_factory.mktemp("ours")) as made:
+        yield made
 
 
 def run(layer, script, *words, cwd=None):
     """Run a shell's script in a layer, and return what it wrote."""
-    confined = layer.around(Confined(("sh", "-c", script, "sh", *map(str, words)), {}))
-    return subprocess.run(
-        confined.command,
-        pass_fds=confined.files,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    return run_in(layer, "sh", "-c", script, "sh", *map(str, words), cwd=cwd, timeout=SECONDS)
 
 
 def test_what_is_written_is_seen_by_the_next_process_and_by_nobody_else(layer, place):

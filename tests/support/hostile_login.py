@@ -135,6 +135,18 @@ def spelt(name, text):
 
 
 @contextmanager
+def serving(server):
+    """Let a server answer in a thread."""
+    thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+@contextmanager
 def hostile(**changes):
     """Serve on a free port of this machine, and give the `Hostile`."""
 
@@ -168,14 +180,11 @@ def hostile(**changes):
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.handle_error = lambda *_: None
         running = Hostile(f"http://127.0.0.1:{server.server_port}", changes)
-        thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
-        thread.start()
-        try:
-            yield running
-        finally:
-            ended.set()
-            server.shutdown()
-            thread.join()
+        with serving(server):
+            try:
+                yield running
+            finally:
+                ended.set()
 
 
 class Victim(ThreadingHTTPServer):
@@ -197,11 +206,5 @@ class Victim(ThreadingHTTPServer):
 @contextmanager
 def victim():
     """Give a listener that nobody may ask."""
-    with Victim() as server:
-        thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with Victim() as server, serving(server):
+        yield server

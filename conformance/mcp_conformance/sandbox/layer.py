@@ -20,11 +20,9 @@ from pathlib import Path
 
 from mcp_conformance.sandbox import landlock
 from mcp_conformance.sandbox.confined import Confined
-from mcp_conformance.sandbox.policy import ENTER, HOLD, MAKE
+from mcp_conformance.sandbox.policy import ENTER, HOLD, MAKE, UPPER
 from mcp_conformance.sandbox.programs import TRY_SECONDS, launched
 
-UPPER = "..upper"
-"""The folder of a layer with what was written."""
 LAYERING = "mcp_conformance.sandbox.layering"
 MAX_MESSAGE = 1 << 20
 MAX_FILES = 2000

@@ -24,7 +24,7 @@ from mcp_conformance.sandbox import landlock, mounts, namespaces
 from mcp_conformance.sandbox.kernel import mount, setns, unshare
 from mcp_conformance.sandbox.mounts import NO_DEVICES, NO_SUID, READ_ONLY
 from mcp_conformance.sandbox.other_user import NOT_STARTED, become_program
-from mcp_conformance.sandbox.policy import ENTER, HOLD, MAKE
+from mcp_conformance.sandbox.policy import ENTER, HOLD, MAKE, UPPER
 
 BASE = "/tmp"  # noqa: S108
 """Where the new root is put together."""
@@ -41,8 +41,8 @@ MAX_SOCKETS = 100
 MAX_DEPTH = 3
 COVERED, FOLDER, BOUND, LINK = "covered", "folder", "bound", "link"
 """How the new root shows something: with a layer, made anew, as it is and only read, as a link."""
-UPPER, WORK = "..upper", "..work"
-"""The folders of a layer, by names that no folder inside has."""
+WORK = "..work"
+"""The folder of a layer that the kernel works in, beside `UPPER`."""
 ESCAPE = re.compile(r"\\([0-7]{3})")
 
 

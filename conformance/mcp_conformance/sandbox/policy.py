@@ -27,6 +27,8 @@ the files as another user's besides.
 """
 MAKE, ENTER, HOLD = "--make", "--enter", "--hold"
 """What `layering` takes: to make a layer, to enter one, and to hold writes by Landlock."""
+UPPER = "..upper"
+"""The folder of a layer with what was written, by a name that no folder inside has."""
 OTHER_USER = 0x7F00_0000
 """The user that a server of root is outside, of which no file is: the same for all, as root has no others.
 

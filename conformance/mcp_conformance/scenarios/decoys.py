@@ -135,10 +135,12 @@ def _tried(server: Server, call: Call, path: Steps, like: str) -> list[Escape] |
     with closing(Decoys(server.settings.folder.root, Path(like).suffix)) as decoys:
         decoys.put()
         inside = decoys.inside.name if not Path(like).is_absolute() else str(decoys.inside)
-        if called(inside).value is None or not is_success(called(inside)):
+        worked = called(inside)
+        if worked.value is None or not is_success(worked):
             return None
         decoys.put()
-        if not _refuses(called(str(decoys.outside))) or decoys.became(called(str(decoys.outside))):
+        refused = called(str(decoys.outside))
+        if not _refuses(refused) or decoys.became(refused):
             return None
         found = []
         for spelling in decoys.spellings(like):

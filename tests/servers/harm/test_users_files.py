@@ -5,44 +5,26 @@ All of it happens in namespaces of the test's own, so that even a fault of ours 
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import support
-from mcp_conformance.sandbox.confined import Confined
-from mcp_conformance.sandbox.layer import Layer, why_none
 from support.nightly import nightly
+from support.sandboxes import layer_over_all, run_in
 
 TESTS = Path(support.__file__).parents[1]
 SECONDS = 400
 """A bound against hanging alone."""
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or bool(why_none()), reason="no namespaces to be safe in"
-)
 
 
 def destroyed(*options):
     """Run the tool on the server in a layer of the test's own; return what became of the files in it."""
-    layer = Layer()
-    confined = layer.around(Confined((sys.executable, "-m", "support.victim", *options), {}))
-    if layer.is_held:
-        pytest.skip("no layer to be safe in")
-    try:
-        done = subprocess.run(
-            confined.command,
-            pass_fds=confined.files,
-            cwd=TESTS,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            env={**os.environ, "PYTHONPATH": str(TESTS)},
-            check=False,
-        )
-    finally:
-        layer.close()
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    command = (sys.executable, "-m", "support.victim", *options)
+    with layer_over_all() as layer:
+        done = run_in(layer, *command, cwd=TESTS, timeout=SECONDS, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
